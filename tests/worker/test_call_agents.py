@@ -157,7 +157,7 @@ def test_in_an_experiment_agents_run_what_they_ran_when_it_was_created():
         scout.provider = agent_on(new, owner=ann).provider
         scout.save()
         guide.parameters = {"temperature": 0.5}
-        guide.save()  # a draft, which runs as long as there is no version
+        guide.save()  # unpublished, so its draft is what runs
         for agent in (scout, guide):
             publish_agent(agent, by=ann)
         turn(experiment)

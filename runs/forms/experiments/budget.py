@@ -7,6 +7,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 
+def require_above_zero(value: Any) -> None:
+    """Refuse 0 too: nothing could be spent."""
+    if value <= 0:
+        raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))
+
+
 class BudgetField(forms.DecimalField):
     """Dollars; empty for no limit."""
 
@@ -16,11 +22,6 @@ class BudgetField(forms.DecimalField):
             max_digits=14,
             decimal_places=6,
             label=gettext_lazy("Budget in dollars"),
+            validators=[require_above_zero],
             **more,
         )
-
-    def validate(self, value: Any) -> None:
-        """Refuse 0 too: an experiment would stop before its first run."""
-        super().validate(value)
-        if value is not None and value <= 0:
-            raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.forms.experiments.budget import require_above_zero
 from runs.forms.widgets import style_widgets
 from runs.models import Agent, AnnotationQueue, Dataset, Evaluator, ScoringRule, Webhook
 from runs.services.evaluation.judge_requests import is_judge
@@ -102,8 +103,8 @@ class ScoringRuleForm(_ModelForm):
 
     def clean_daily_budget(self) -> Any:
         budget = self.cleaned_data["daily_budget"]
-        if budget is not None and budget <= 0:
-            raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))
+        if budget is not None:
+            require_above_zero(budget)
         return budget
 
     def clean_evaluators(self) -> Any:

@@ -83,8 +83,8 @@ EVALUATORS_DELETED = translatable(
     "experiment."
 )
 NO_RECORDING = translatable(
-    "The example has no source run, or it was deleted, so there is no recording for "
-    "a strict replay."
+    "The example has no source run, or its source run was deleted, so there is no "
+    "recording for a strict replay."
 )
 
 State = ExperimentRun.State

@@ -408,7 +408,7 @@
     );
   });
 
-  // A text that is far too long is refused here: a server does not read such a request.
+  // Text that is too long is refused before it is sent: the server rejects a large request.
   document.addEventListener("input", ({ target: box }) => {
     const limit = Number(box.dataset.maxChars);
     if (!limit) return;

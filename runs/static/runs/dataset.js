@@ -107,7 +107,7 @@
     isPicked = false;
   });
 
-  // What is typed until a box is there is meant for it, not for shortcuts.
+  // Keys pressed before the box has opened are text for it, not shortcuts.
   const HELD = ["Backspace", "Enter", "Escape", "Tab"];
   function holdKey(event) {
     if (!(saving || opening) || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -15,7 +15,7 @@
     }
   }
   document.addEventListener("input", ({ target }) => {
-    // What is typed after sending belongs to the next page.
+    // Text typed after sending is a draft of the next page.
     if (!target.matches?.(DRAFT) || target.form?.matches("[data-sent]")) return;
     if (target.value.trim()) sessionStorage.setItem(keyOf(target), target.value);
     else sessionStorage.removeItem(keyOf(target));

@@ -23,7 +23,8 @@ from runs.services.agents.manage import (
 )
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.tool_files import build_yaml_download
-from runs.views.lists.choices import name_rows
+from runs.views.lists.actions import describe_archived_before, describe_not_archived
+from runs.views.lists.choices import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
 from tools.ownership import Visibility
@@ -80,7 +81,7 @@ def get_agent_list_url(request: HtmxRequest) -> str:
 def change_selected_agents(
     request: HtmxRequest, agents: QuerySet[Agent], do: str
 ) -> None:
-    """Change the agents; say what that means, and which already were so."""
+    """Change the agents; say what that means, and which needed no change."""
     rows = list(agents.select_related("prompt"))
     if request.POST.get("undo") == "1":
         rows = [row for row in rows if not is_changed_by(row, UNDONE_BY[do])]
@@ -108,8 +109,7 @@ def change_selected_agents(
     elif changed:
         messages.success(request, text)
     if left:
-        text = describe_unchanged_agents(do, len(left))
-        messages.info(request, text % {"names": name_rows(left)})
+        report_unchanged_rows(request, describe_unchanged_agents(do, len(left)), left)
 
 
 def describe_changed_agents(do: str, count: int) -> str:
@@ -138,14 +138,8 @@ def describe_changed_agents(do: str, count: int) -> str:
 def describe_unchanged_agents(do: str, count: int) -> str:
     """Return a sentence about `names`."""
     return {
-        "archive": ngettext(
-            "%(names)s was already archived.",
-            "%(names)s were already archived.",
-            count,
-        ),
-        "unarchive": ngettext(
-            "%(names)s was not archived.", "%(names)s were not archived.", count
-        ),
+        "archive": describe_archived_before(count),
+        "unarchive": describe_not_archived(count),
         "share": ngettext(
             "%(names)s was already shared with everyone.",
             "%(names)s were already shared with everyone.",

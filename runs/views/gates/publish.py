@@ -252,7 +252,7 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
     """Return what the page shows without a form that was sent."""
     newest, draft = get_latest_version(agent), load_agent_state(agent, None)
     digest = compute_spec_digest(dump_spec(draft.spec))
-    state = load_gate_state(agent, draft.spec)
+    state = load_gate_state(agent, draft.spec, digest=digest)
     replay = load_input_replay(agent, digest, by=request.user)
     is_running = state.status == "running" or bool(replay and replay.is_running)
     visible = Experiment.objects.visible_to(request.user)

@@ -74,6 +74,18 @@ class RowList(NamedTuple):
     describe_row: Callable[[Any], str] = str
 
 
+def describe_archived_before(count: int) -> str:
+    return ngettext(
+        "%(names)s was already archived.", "%(names)s were already archived.", count
+    )
+
+
+def describe_not_archived(count: int) -> str:
+    return ngettext(
+        "%(names)s was not archived.", "%(names)s were not archived.", count
+    )
+
+
 def build_archive_actions(
     archive: Callable[[Any], object], unarchive: Callable[[Any], object]
 ) -> dict[str, RowAction]:
@@ -83,18 +95,14 @@ def build_archive_actions(
             lambda row, _by: archive(row),
             lambda row: row.archived_at is None,
             lambda n: ngettext("%(count)s archived.", "%(count)s archived.", n),
-            lambda n: ngettext(
-                "%(names)s was already archived.", "%(names)s were already archived.", n
-            ),
+            describe_archived_before,
             "unarchive",
         ),
         "unarchive": RowAction(
             lambda row, _by: unarchive(row),
             lambda row: row.archived_at is not None,
             lambda n: ngettext("%(count)s restored.", "%(count)s restored.", n),
-            lambda n: ngettext(
-                "%(names)s was not archived.", "%(names)s were not archived.", n
-            ),
+            describe_not_archived,
             "archive",
         ),
     }

@@ -93,8 +93,12 @@ def change_rows(
     elif done:
         messages.success(request, text)
     if left:
-        text = action.describe_left(len(left)) % {"names": name_rows(left)}
-        messages.info(request, text)
+        report_unchanged_rows(request, action.describe_left(len(left)), left)
+
+
+def report_unchanged_rows(request: HtmxRequest, sentence: str, rows: list[Any]) -> None:
+    """Say a sentence about `names` of rows that needed no change."""
+    messages.info(request, sentence % {"names": name_rows(rows)})
 
 
 def report_others_rows(request: HtmxRequest, rows: list[Any]) -> None:

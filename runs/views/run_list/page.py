@@ -168,10 +168,8 @@ def count_left_out_tests(filters: RunFilters, user: User) -> int:
     """Return how many test runs an empty list would show, were it asked for them."""
     if filters.test_choice != "without":
         return 0
-    visible, asked = (
-        Run.objects.visible_to(user),
-        replace(filters, tests="only", sort=""),
-    )
+    visible = Run.objects.visible_to(user)
+    asked = replace(filters, tests="only", sort="")
     return count_found_runs(build_run_queries(visible, asked, user=user))
 
 

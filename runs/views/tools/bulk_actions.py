@@ -18,7 +18,8 @@ from django.views.decorators.http import require_POST
 from runs.htmx import HtmxRequest, get_return_url
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.ui.frame.undo import add_message_with_undo
-from runs.views.lists.choices import name_rows
+from runs.views.lists.actions import describe_archived_before, describe_not_archived
+from runs.views.lists.choices import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.definition.save import change_tools
 from tools.models import Tool
@@ -114,7 +115,7 @@ def apply_change(
 def change_selected_tools(
     request: HtmxRequest, tools: QuerySet[Tool], do: str, change: BulkToolChange
 ) -> None:
-    """Change the tools; say how many were changed, and which already were so."""
+    """Change the tools; say how many were changed, and which needed no change."""
     rows = list(tools)
     reverses = {tool.pk: find_reverse(tool, change.field) for tool in rows}
     due = [tool for tool in rows if reverses[tool.pk] != do]
@@ -132,8 +133,7 @@ def change_selected_tools(
             here=get_tool_list_url(request),
         )
     if left:
-        text = describe_unchanged_tools(do, len(left))
-        messages.info(request, text % {"names": name_rows(left)})
+        report_unchanged_rows(request, describe_unchanged_tools(do, len(left)), left)
 
 
 def describe_changed_tools(do: str, count: int) -> str:
@@ -165,14 +165,8 @@ def describe_unchanged_tools(do: str, count: int) -> str:
             "%(names)s were already disabled.",
             count,
         ),
-        "archive": ngettext(
-            "%(names)s was already archived.",
-            "%(names)s were already archived.",
-            count,
-        ),
-        "unarchive": ngettext(
-            "%(names)s was not archived.", "%(names)s were not archived.", count
-        ),
+        "archive": describe_archived_before(count),
+        "unarchive": describe_not_archived(count),
     }.get(do) or ngettext(
         "%(names)s already had this setting.",
         "%(names)s already had this setting.",
