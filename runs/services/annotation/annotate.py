@@ -17,7 +17,12 @@ from runs.services.annotation.claim import (
     select_with_room,
 )
 from runs.services.annotation.queued_runs import lock_annotation_queue
-from runs.services.datasets.edit import add_examples, edit_example, remove_example
+from runs.services.datasets.edit import (
+    add_examples,
+    edit_example,
+    lock_dataset,
+    remove_example,
+)
 from runs.services.datasets.from_run import build_content_of_run, find_same_example
 from runs.services.datasets.working_copy import find_working_example
 
@@ -102,6 +107,7 @@ def add_example_of(
 
     The calls of a corrected run are not expected: they may be what was wrong.
     """
+    lock_dataset(dataset)
     of_run = build_content_of_run(item.run)
     same = find_same_example(dataset, of_run)
     if same is not None:
@@ -162,8 +168,10 @@ def remove_added_example(queue: AnnotationQueue, annotation: Annotation) -> None
     if number is None:
         return
     Annotation.objects.filter(pk=annotation.pk).update(example_number=None)
-    example = dataset and find_working_example(dataset, number)
-    if dataset is None or not example or example.source_run_id is None:
+    if dataset is None:
+        return
+    example = find_working_example(lock_dataset(dataset), number)
+    if example is None or example.source_run_id is None:
         return
     is_ours = example.source_run_id == annotation.item.run_id
     if is_ours and example.change == Example.Change.ADDED:

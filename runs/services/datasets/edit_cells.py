@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from runs.models import Dataset, Example
 from runs.services.datasets.content import (
@@ -19,7 +20,7 @@ from runs.services.datasets.edit import (
     get_working_example,
     lock_dataset,
 )
-from runs.services.errors import ExampleConflict
+from runs.services.errors import ExampleConflict, ExampleRefused, FieldError
 
 DIGEST_CHARS = 16
 
@@ -44,12 +45,16 @@ def edit_cells(
     """Store the texts that differ from what was seen, and return the example.
 
     `seen` has tokens of the cells as they were opened; a field without one is stored.
-    Raises `ExampleConflict` if such a cell was changed since, `ExampleRefused` and
-    `Example.DoesNotExist`.
+    Raises `ExampleConflict` if such a cell was changed since, `ExampleRefused`, also
+    if the example was removed, and `Example.DoesNotExist`.
     """
     with transaction.atomic():
         locked = lock_dataset(dataset)
-        stored = ExampleContent.of(get_working_example(locked, number))
+        row = get_working_example(locked, number)
+        if row.change == Example.Change.REMOVED:
+            text = _("This example was removed. Undo that before you edit it.")
+            raise ExampleRefused([FieldError("", text)])
+        stored = ExampleContent.of(row)
         edited = merge_cells(stored, texts, seen=seen)
         return edit_example(dataset, number, edited, by=by)
 

@@ -16,7 +16,7 @@ from runs.services.datasets.content import (
     clean_cell,
     compute_input_digest,
 )
-from runs.services.datasets.edit import add_examples, edit_example
+from runs.services.datasets.edit import add_examples, edit_example, lock_dataset
 from runs.services.datasets.working_copy import select_working_examples
 
 
@@ -101,6 +101,7 @@ def add_runs_to_dataset(
     with transaction.atomic():
         if dataset is None:
             dataset = Dataset.objects.create(owner=by, name=new_name)
+        lock_dataset(dataset)
         rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
         known = set(rows.values_list("input_digest", flat=True))
         new: dict[str, tuple[ExampleContent, Run]] = {}
@@ -146,6 +147,7 @@ def add_run_to_dataset(
     with transaction.atomic():
         if dataset is None:
             dataset = Dataset.objects.create(owner=by, name=new_name)
+        lock_dataset(dataset)
         same = find_same_example(dataset, content) if updates else None
         if same is not None:
             return edit_example(dataset, same.number, content, by=by)

@@ -261,3 +261,40 @@ def test_an_example_that_is_removed_meanwhile_is_not_found(client, ann):
 
     assert answer.status_code == 404
     assert not dataset.examples.exists()
+
+
+REMOVED = "This example was removed. Undo that before you edit it."
+
+
+def test_an_open_form_does_not_bring_a_removed_example_back(client, dataset):
+    form = open_form(client, dataset)
+    remove_example(dataset, 1, by=dataset.owner)
+
+    page = send(client, dataset, form | {"answer": "Snow"}).text
+
+    assert REMOVED in page
+    assert read_form(page)["answer"] == "Snow"
+    assert find_working_example(dataset, 1).change == "removed"
+
+
+def test_an_open_cell_does_not_bring_a_removed_example_back(client, dataset):
+    seen = open_cell(client, dataset, "answer")
+    remove_example(dataset, 1, by=dataset.owner)
+
+    row = post_cell(client, dataset, "answer", "Snow", seen).text
+
+    assert REMOVED in row
+    assert "Snow</textarea>" in row
+    assert find_working_example(dataset, 1).change == "removed"
+
+
+def test_a_removed_example_can_only_be_restored(client, dataset):
+    remove_example(dataset, 1, by=dataset.owner)
+
+    table = client.get(f"/datasets/{dataset.pk}/").text
+    page = client.get(f"/datasets/{dataset.pk}/examples/1/").text
+
+    assert "data-field" not in table
+    assert REMOVED in page
+    assert re.search(r'<button class="btn primary"\s+disabled>', page)
+    assert "Undo the change" in page
