@@ -7,7 +7,6 @@ from runs.forms.widgets import style_widgets
 from runs.services.errors import ArgumentsRefused, FieldError
 from tools.forms.arguments import (
     ArgumentsForm,
-    JsonValueField,
     ValueChoiceField,
     find_nested_value,
     format_choice_label,
@@ -53,9 +52,7 @@ def build_edit_form(
         return None
     form = EditedArgumentsForm(schema=schema, shown=shown, key=key)
     unchanged = {
-        form.add_prefix(name): field.initial
-        for name, field in form.fields.items()
-        if field.initial is not None
+        one.html_name: str(one.value()) for one in form if one.value() is not None
     }
     typed = EditedArgumentsForm(unchanged, schema=schema, shown=shown, key=key)
     if not form.fields or not typed.is_valid():
@@ -89,8 +86,6 @@ def format_argument(field: Any, value: Any) -> Any:
         return None
     if isinstance(field, ValueChoiceField):
         return format_choice_label(value)
-    if isinstance(field, JsonValueField):
-        return json.dumps(value, ensure_ascii=False, indent=2)
     return value
 
 

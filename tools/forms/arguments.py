@@ -1,10 +1,12 @@
 """The form for testing a tool, built from the schema of its arguments."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -195,6 +197,11 @@ class JsonValueField(JsonField):
             'Not valid JSON. Put text in quotes; write lists as ["a", "b"].'
         ),
     }
+
+    def prepare_value(self, value: Any) -> Any:
+        if value is None or isinstance(value, InvalidJSONInput):
+            return super().prepare_value(value)
+        return json.dumps(value, ensure_ascii=False, indent=2)
 
     def clean(self, value: Any) -> Any:
         if not (value or "").strip():

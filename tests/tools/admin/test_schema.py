@@ -1,10 +1,9 @@
 """The editor of a tool's arguments in the admin, without a script."""
 
-from html.parser import HTMLParser
-
 import pytest
 from django.test import Client
 
+from tests.html import Fields
 from tests.tools.admin.test_tools import page, signed_in
 from tests.tools.forms.test_python_tool import ADD, filled
 from tests.tools.rows import make_tool, make_user
@@ -22,35 +21,13 @@ ROWS = {
 }
 
 
-class Fields(HTMLParser):
-    """What a browser would send of the editor's fields."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.sent, self.name, self.text = {}, "", ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        name, kind = found.get("name") or "", found.get("type")
-        if not name.startswith("args_schema") and tag != "option":
-            return
-        if tag in ("textarea", "select"):
-            self.name, self.text = name, ""
-        elif tag == "option" and "selected" in found and self.name:
-            self.sent[self.name] = found["value"]
-        elif tag == "input" and (kind != "checkbox" or "checked" in found):
-            self.sent[name] = found.get("value", "on")
-
-    def handle_data(self, data):
-        self.text += data
-
-    def handle_endtag(self, tag):
-        if tag == "textarea" and self.name:
-            text = self.text.removeprefix("\n")
-            self.sent[self.name] = text.replace("\n", "\r\n")
-        if tag in ("textarea", "select"):
-            self.name = ""
+def read_schema_fields(page):
+    """Return what a browser would send of the editor's fields."""
+    return {
+        name: values[-1]
+        for name, values in Fields(page).sent.items()
+        if name.startswith("args_schema")
+    }
 
 
 def without(fields, *names):
@@ -67,7 +44,7 @@ def test_what_is_shown_and_sent_back_is_what_was_stored(schema):
     client = signed_in()
     tool = make_tool(owner=make_user("admin"), kind="python", args_schema=schema)
     address = f"/admin/tools/tool/{tool.pk}/change/"
-    sent = Fields(page(client, address)).sent
+    sent = read_schema_fields(page(client, address))
     given = without(filled(), "args_schema")
 
     form = client.get(address).context["adminform"].form

@@ -14,12 +14,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django import forms
 
+from tests.html import Fields
 from tools.openapi.bodies import FILE_PROPERTIES
 
 PAGE = "/admin/tools/tool/import/"
@@ -207,42 +207,6 @@ def opened(client: Any, tools: list[Any]) -> tuple[list[str], list[str]]:
             why = context.get("refused") or context["form"].errors.as_text()
             faults.append(f"{tool.name} cannot be tried: {why}")
     return requests, faults
-
-
-class Fields(HTMLParser):
-    """What a browser would send of a page's forms."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.sent: dict[str, list[str]] = {}
-        self.name, self.text = "", ""
-        """Of the text area or list that is being read."""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, given: list[tuple[str, str | None]]) -> None:
-        """Take inputs and chosen options."""
-        found = dict(given)
-        name, kind = found.get("name") or "", found.get("type")
-        if tag in ("textarea", "select"):
-            self.name, self.text = name, ""
-        elif tag == "option" and "selected" in found and self.name:
-            self.sent.setdefault(self.name, []).append(found.get("value") or "")
-        elif tag == "input" and name and kind != "submit":
-            is_box = kind in ("checkbox", "radio")
-            if not is_box or "checked" in found:
-                self.sent.setdefault(name, []).append(found.get("value") or "")
-
-    def handle_data(self, data: str) -> None:
-        """Read on in a text area."""
-        self.text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        """Take a whole text area."""
-        if tag == "textarea" and self.name:
-            text = self.text.removeprefix("\n")
-            self.sent[self.name] = [text.replace("\n", "\r\n")]
-        if tag in ("textarea", "select"):
-            self.name = ""
 
 
 def example(part: Any) -> Any:

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from runs.models import AgentStep, Allowance, Decision
+from tests.html import Fields
 from tests.make import make_decision, make_run, make_step, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -588,6 +589,41 @@ def test_untouched_fields_are_no_edit(client, ann):
     decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
 
     client.post(f"/approvals/{decision.pk}/answer/", fields_of(decision))
+    decision.refresh_from_db()
+
+    assert (decision.answer, decision.edited_input) == ("approved", None)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        pytest.param(
+            {"type": "array", "items": {"type": "string"}}, ["a", "é"], id="list"
+        ),
+        pytest.param({}, ["a", {"b": None}], id="list of any type"),
+        pytest.param({}, "text", id="text of any type"),
+        pytest.param({}, "[1]", id="text that is JSON"),
+        pytest.param({}, "", id="empty text"),
+        pytest.param({}, False, id="false"),
+        pytest.param({"type": "object"}, {"a": "<b>&'\""}, id="object"),
+        pytest.param({"type": "object"}, {}, id="empty object"),
+        pytest.param(
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 7, id="either"
+        ),
+        pytest.param({"type": ["array", "null"]}, [], id="empty list"),
+        pytest.param({"type": "boolean"}, False, id="boolean"),
+        pytest.param({"enum": [1, "1"]}, 1, id="choice"),
+        pytest.param({"type": "number"}, 1e22, id="large number"),
+        pytest.param({"type": "string"}, "\nfirst line is empty", id="line break"),
+    ],
+)
+def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, part, value):
+    decision = asking_with_schema(ann, {"x": part}, {"x": value})
+    name = f"arg-{decision.pk}-x"
+
+    fields = Fields(client.get(f"/approvals/{decision.pk}/").text).sent
+    sent = {"answer": "approve", "edit_as": fields["edit_as"], name: fields[name]}
+    client.post(f"/approvals/{decision.pk}/answer/", sent)
     decision.refresh_from_db()
 
     assert (decision.answer, decision.edited_input) == ("approved", None)
