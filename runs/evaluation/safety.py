@@ -44,11 +44,16 @@ IBAN = re.compile(
     r"(?<![A-Za-z0-9_])[A-Z]{2}\d{2}"
     r"(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)(?![A-Za-z0-9_])"
 )
-IP_ADDRESS = re.compile(
-    r"(?<![A-Za-z0-9_.:])"
-    r"(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})"
+IPV4 = re.compile(r"(?<![A-Za-z0-9_.])(?:\d{1,3}\.){3}\d{1,3}(?![A-Za-z0-9_])(?!\.\d)")
+IPV6 = re.compile(
+    r"(?<![A-Za-z0-9_.:])(?:[A-Za-z_]\w{0,30}:)??"
+    r"(?P<address>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})"
     r"(?![A-Za-z0-9_:])(?!\.\d)"
 )
+"""Also behind a word with a colon; one with an IPv4 address in it is that."""
+DECIMAL = re.compile(r"(?:0|[1-9]\d*)\.\d+")
+BOOK_CODES = ("978", "979")
+"""Begin an ISBN; no country calling code does."""
 
 
 class SafetyConfig(EvaluatorConfig):
@@ -175,7 +180,9 @@ def find_personal_data(text: str, kind: PersonalData) -> Iterator[str]:
         case "iban":
             yield from (m[0] for m in IBAN.finditer(text) if _is_iban(m[0]))
         case "ip_address":
-            yield from (m[0] for m in IP_ADDRESS.finditer(text) if _is_ip(m[0]))
+            yield from (m[0] for m in IPV4.finditer(text) if _is_ip(m[0]))
+            found = (m["address"] for m in IPV6.finditer(text))
+            yield from (address for address in found if _is_ip(address))
 
 
 def _is_phone(text: str) -> bool:
@@ -184,10 +191,21 @@ def _is_phone(text: str) -> bool:
     In one piece they may be the number of an order, unless a country or an area
     begins them.
     """
+    if DECIMAL.fullmatch(text) or _is_ip(text) or _is_isbn(text):
+        return False
     groups = len(DIGITS.findall(text))
     if groups == 1:
         return text[0] in "+(0" or bool(MOBILE.fullmatch(text))
     return groups <= MAX_PHONE_GROUPS
+
+
+def _is_isbn(text: str) -> bool:
+    """Whether it is an ISBN of 13 digits with the right check digit."""
+    digits = "".join(DIGITS.findall(text))
+    if len(digits) != 13 or not digits.startswith(BOOK_CODES):
+        return False
+    weighted = (int(digit) * (1, 3)[place % 2] for place, digit in enumerate(digits))
+    return sum(weighted) % 10 == 0
 
 
 def _is_card(text: str) -> bool:

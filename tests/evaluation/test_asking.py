@@ -80,6 +80,13 @@ def test_a_host_is_in_the_list_or_below_a_star(host, allowed, is_in):
         ("iban", "DE88370400440532013000", 0),
         ("ip_address", "10.0.0.1, ::1 and 2001:db8::1", 3),
         ("ip_address", "300.1.1.1, v1.2.3.4.5 or 12:30:00", 0),
+        ("ip_address", "at 203.0.113.7:8080 or http://203.0.113.7:80/x", 2),
+        ("ip_address", "IP:203.0.113.7, Adresse:2001:db8::1, ::ffff:1.2.3.4", 3),
+        ("ip_address", "[2001:db8::1]:443, fe80::1%eth0 or 10.0.0.0/8", 3),
+        ("ip_address", "abcd:1:2:3:4:5:6:7 but std::vector or 10.1.2.3.4", 1),
+        ("phone", "192.168.100.200 or 3.14159265358979 or 0.30123456789", 0),
+        ("phone", "ISBN 978-3-16-148410-0, lat 52.520008, 13.404954", 0),
+        ("phone", "555.123.4567, 030.1234567 or 01.23.45.67.89", 3),
     ],
 )
 def test_personal_data_is_found_by_its_form(kind, text, count):
