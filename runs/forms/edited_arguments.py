@@ -1,6 +1,7 @@
 """Editing the arguments of a call before it is approved: a field each, or JSON."""
 
 import json
+import re
 from typing import Any
 
 from runs.forms.widgets import style_widgets
@@ -13,6 +14,9 @@ from tools.forms.arguments import (
 )
 from tools.text.parse_errors import NOT_JSON, find_json_error
 from tools.text.storable import is_same_json
+
+BREAKS = re.compile(r"\r\n?|\n")
+"""Line breaks, all of which browsers send as CRLF."""
 
 
 class EditedArgumentsForm(ArgumentsForm):
@@ -31,6 +35,12 @@ class EditedArgumentsForm(ArgumentsForm):
                 self.fields[name], find_nested_value(shown, path)
             )
         style_widgets(self)
+
+    def focus_error(self) -> None:
+        """Let the page open at the first field with an error."""
+        for name in self.errors:
+            self.fields[name].widget.attrs["autofocus"] = True
+            return
 
     def tool_input(self) -> Any:
         """Return the arguments with the line breaks of the model, not of browsers."""
@@ -52,7 +62,9 @@ def build_edit_form(
         return None
     form = EditedArgumentsForm(schema=schema, shown=shown, key=key)
     unchanged = {
-        one.html_name: str(one.value()) for one in form if one.value() is not None
+        one.html_name: BREAKS.sub("\r\n", str(one.value()))
+        for one in form
+        if one.value() is not None
     }
     typed = EditedArgumentsForm(unchanged, schema=schema, shown=shown, key=key)
     if not form.fields or not typed.is_valid():
@@ -71,8 +83,8 @@ def parse_edited_fields(form: EditedArgumentsForm, shown: Any) -> Any:
 def parse_edited_text(text: str, shown: Any) -> Any:
     """Return the arguments typed as one text; None if nothing was changed."""
     if isinstance(shown, str):
-        plain = text.replace("\r\n", "\n")
-        return None if plain == shown.replace("\r\n", "\n") else plain
+        plain = BREAKS.sub("\n", text)
+        return None if plain == BREAKS.sub("\n", shown) else plain
     try:
         typed = json.loads(text)
     except (ValueError, RecursionError) as error:

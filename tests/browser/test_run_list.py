@@ -231,3 +231,20 @@ def change_latest_run(site, change):
     """Run Python on the newest run that the list shows."""
     latest = "from runs.models import Run; run = Run.objects.filter(is_test=False)"
     site.manage("shell", "-c", f"{latest}.latest('pk'); {change}")
+
+
+@pytest.mark.parametrize("width", [1440, 390, 320])
+def test_the_menus_of_the_list_lie_within_the_window(browser, lived_in, width):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/?status=failed")
+    menus = page.locator("#run-list-head details.menu")
+
+    for menu in menus.all():
+        menu.locator("summary").click()
+        box = menu.locator("> :not(summary)").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+    assert menus.count() == 2

@@ -98,7 +98,7 @@ class ArgumentsForm(forms.Form):
                 field = build_argument_field(inner, required=is_required)
             field.label, field.kind = label, describe_argument_type(inner)  # type: ignore[attr-defined]  # for the template
             field.help_text = str(inner.get("description", ""))
-            set_error_messages(label, field)
+            set_error_messages(label, field, label=label)
             self.fields[label], self.paths[label] = field, path
 
     def tool_input(self) -> Any:

@@ -17,13 +17,14 @@ name_field = lazy(fill_in_field, str)
 """Return the message with the label of its field, in the language that is active."""
 
 
-def set_error_messages(name: str, field: forms.Field) -> None:
+def set_error_messages(name: str, field: forms.Field, *, label: str = "") -> None:
     """Name the field in messages that a form does not set itself.
 
-    Forms share their declared fields, so a message is translated when it is shown.
+    Without `label`, as its own label or name with a capital letter. Forms share their
+    declared fields, so a message is translated when it is shown.
     """
     messages: dict[str, Any] = field.error_messages
-    label = capfirst(field.label) if field.label else pretty_name(name)
+    label = label or (capfirst(field.label) if field.label else pretty_name(name))
     if messages.get("required") == forms.Field.default_error_messages["required"]:
         if name == "name":
             messages["required"] = _("Enter a name.")

@@ -245,7 +245,9 @@ def build_decision_form(
         return form
     if typed.get("edit_as") != "fields":
         return form
-    return EditedArgumentsForm(typed, schema=form.schema, shown=shown, key=decision.pk)
+    form = EditedArgumentsForm(typed, schema=form.schema, shown=shown, key=decision.pk)
+    form.focus_error()
+    return form
 
 
 def parse_edited_input(decision: Decision, sent: Mapping[str, str]) -> Any:

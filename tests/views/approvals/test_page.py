@@ -649,6 +649,27 @@ def test_a_wrong_field_is_named_and_everything_is_kept(client, ann):
     assert decision.answer == ""
     assert "<code>amount</code> Enter a whole number" in page
     assert "typed here</textarea>" in page
+    assert re.findall(r'name="([\w.-]+)"[^>]*autofocus', page) == [
+        f"arg-{decision.pk}-amount"
+    ]
+
+
+def test_a_missing_argument_is_named_as_the_tool_does(client, ann):
+    decision = asking_with_schema(
+        ann,
+        {"payment_id": {"type": "string"}},
+        {"payment_id": "p"},
+        required=["payment_id"],
+    )
+    sent = {
+        "answer": "approve",
+        "edit_as": "fields",
+        f"arg-{decision.pk}-payment_id": "",
+    }
+
+    page = client.post(f"/approvals/{decision.pk}/answer/", sent).text
+
+    assert "Enter a value for “payment_id”." in page
 
 
 @pytest.mark.parametrize(
@@ -657,6 +678,7 @@ def test_a_wrong_field_is_named_and_everything_is_kept(client, ann):
         pytest.param({"a": {"type": "string"}}, {"a": ""}, id="empty text"),
         pytest.param({"a": {"type": "string"}}, {"a": "x", "b": 1}, id="unknown"),
         pytest.param({"a": {"type": "string"}}, {"a": "x\r\ny"}, id="line breaks"),
+        pytest.param({"a": {"type": "string"}}, {"a": "x\ry"}, id="old line break"),
         pytest.param({"a": {"type": "integer"}}, {"a": 1.5}, id="other type"),
         pytest.param({"a": {"type": ["string", "null"]}}, {"a": None}, id="null"),
     ],
