@@ -24,17 +24,17 @@ def set_error_messages(name: str, field: forms.Field, *, label: str = "") -> Non
     declared fields, so a message is translated when it is shown.
     """
     messages: dict[str, Any] = field.error_messages
-    label = label or (capfirst(field.label) if field.label else pretty_name(name))
+    own: Any = capfirst(field.label) if field.label else pretty_name(name)
     if messages.get("required") == forms.Field.default_error_messages["required"]:
         if name == "name":
             messages["required"] = _("Enter a name.")
         elif isinstance(field, forms.ChoiceField | forms.ModelChoiceField):
             messages["required"] = name_field(
-                _("Select a value for “%(field)s”."), label
+                _("Select a value for “%(field)s”."), label or own
             )
         else:
             messages["required"] = name_field(
-                _("Enter a value for “%(field)s”."), label
+                _("Enter a value for “%(field)s”."), label or own
             )
     messages.setdefault("min_value", _("Enter %(limit_value)s or more."))
     messages.setdefault("max_value", _("Enter %(limit_value)s or less."))
