@@ -35,6 +35,7 @@ WRONG_KEY = re.compile(
     re.IGNORECASE,
 )
 RESUME_LATER = " Resume the run when it works again."
+"""Ends the sentences of failures that may pass."""
 UNKNOWN_MODEL = re.compile(r"\bmodel\b|\bdeployment\b", re.IGNORECASE)
 
 OVERLOADED = frozenset(("overloaded_error", "server_error", "api_error", "overloaded"))

@@ -234,8 +234,8 @@ class ModelServer:
             raise self._build_retryable_error(
                 "timeout",
                 f"The server at {self.endpoint.base_url} sent nothing for"
-                f" {self.endpoint.timeout:g} s. Resume the run when it works again, or"
-                f" give provider {self.endpoint.slug!r} a longer idle timeout.",
+                f" {self.endpoint.timeout:g} s. If it needs longer, give provider"
+                f" {self.endpoint.slug!r} a longer idle timeout.{RESUME_LATER}",
             ) from error
         except httpx.HTTPError as error:
             raise self._build_retryable_error(

@@ -59,6 +59,7 @@ def test_a_rule_is_created_changed_paused_and_deleted(ann, api):
         ({"percent": 0}, "percent"),
         ({"percent": 101}, "percent"),
         ({"daily_budget": 0}, "daily_budget"),
+        ({"daily_runs": 0}, "daily_runs"),
         ({"daily_runs": -1}, "daily_runs"),
         ({"queue": "theirs"}, "queue"),
         ({"dataset": "missing"}, "dataset"),

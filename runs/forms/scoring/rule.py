@@ -107,6 +107,12 @@ class ScoringRuleForm(_ModelForm):
             require_above_zero(budget)
         return budget
 
+    def clean_daily_runs(self) -> Any:
+        count = self.cleaned_data["daily_runs"]
+        if count is not None:
+            require_above_zero(count)
+        return count
+
     def clean_evaluators(self) -> Any:
         """Refuse a judge that compares: a real run has nothing to compare with."""
         evaluators = self.cleaned_data["evaluators"]

@@ -99,8 +99,6 @@ class Command(BaseCommand):
             f"/experiments/{experiment.pk}/"
         )
         has_timed_out = self.wait_for_end(experiment, options["timeout"])
-        if options["junit"]:
-            write_text(Path(options["junit"]), build_junit(experiment))
         gate = self.judge_gate(experiment)
         report = build_experiment_report(experiment)
         problem = find_failure(report, gate, least)
@@ -117,6 +115,8 @@ class Command(BaseCommand):
             lines = list_report_lines(report, count_failures(experiment))
             for line in [*lines, *list_rule_lines(gate)]:
                 self.stdout.write(line)
+        if options["junit"]:
+            write_text(Path(options["junit"]), build_junit(experiment))
         if has_timed_out:
             raise CommandError(
                 f"The experiment was stopped after {options['timeout']:g} "

@@ -17,6 +17,7 @@ from runs.evaluation.errors import NotScored
 from runs.evaluation.types import JudgeExchange, JudgeMessage, JudgeReply
 from runs.llm.base import LLM
 from runs.llm.errors import ModelCallError
+from runs.llm.refusals import RESUME_LATER
 from runs.llm.retry import compute_retry_delay
 from runs.models import Provider
 from runs.services.errors import ScoringPostponed
@@ -175,10 +176,9 @@ class JudgeSession:
             self._wait_for_turn(share, request)
             reply = _complete(llm, request, share)
         except (ModelCallError, ToolFailed) as error:
+            why = str(error).replace(RESUME_LATER, "")  # it is no run
             raise NotScored(
-                translatable(
-                    "The judge failed: %(error)s", error=sanitizer.text(str(error))
-                )
+                translatable("The judge failed: %(error)s", error=sanitizer.text(why))
             ) from None
         except DeadlineExceeded:
             raise NotScored(

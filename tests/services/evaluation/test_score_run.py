@@ -143,6 +143,15 @@ def test_a_judge_that_writes_prose_or_fails_gives_no_score():
     assert refused.problem.startswith("The judge failed")
 
 
+def test_a_failure_of_the_judge_speaks_of_no_run():
+    run = make_scored_run()
+    with model_server(script=[{"fault": "503"}] * 9) as server:
+        problem = score(run, "judge", **judged(run.owner, server)).problem
+
+    assert "failed with status 503." in problem
+    assert "Resume the run" not in problem
+
+
 def test_what_the_judge_was_asked_is_kept_with_each_reply():
     script = ['{"explanation": "ok", "score": 1}', "Prose.", {"fault": "401"}]
     with model_server(script=script) as server:

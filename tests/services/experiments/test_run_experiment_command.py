@@ -181,6 +181,19 @@ def test_the_junit_file_names_each_run_and_why_it_failed(former, monkeypatch, tm
     assert ExperimentRun.objects.count() == Score.objects.count() == 8
 
 
+def test_the_result_is_printed_if_the_junit_file_cannot_be_written(former, tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    path = folder / "report.xml"
+    path.symlink_to(tmp_path / "gone" / "report.xml")
+
+    said, errors, code = run("Refunds", "--junit", str(path))
+
+    assert "Draft: 4 of 4 passed" in said
+    assert f"{path} cannot be written: No such file or directory." in errors
+    assert code == 2
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
