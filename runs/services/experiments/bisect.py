@@ -15,7 +15,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.evaluation.versions.bisection import (
-    MAX_PROBES,
     BisectionState,
     Outcome,
     judge_version,
@@ -288,8 +287,3 @@ def add_version(
             frozen,
             problem=problem,
         )
-
-
-def count_most_versions(versions: int) -> int:
-    """Return how many of so many versions are run if all have a score."""
-    return min(2 + max(versions - 2, 0).bit_length(), MAX_PROBES)

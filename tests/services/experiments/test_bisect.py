@@ -120,6 +120,17 @@ def test_a_failure_that_is_not_reproduced_ends_the_search():
     assert (found.status, found.cells.count()) == ("done", 1)
 
 
+def test_finds_the_change_if_the_oldest_version_fails_too():
+    cell = make_failed_cell(6)
+    found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
+
+    found = finish_bisection(found, first_good=2, first_bad=6)
+
+    report = load_bisection(found)
+    assert report.state == (None, "found", 4, 5)
+    assert run_order(found) == ["Version 6", "Version 1", "Version 5"]
+
+
 def test_a_version_that_cannot_run_the_example_is_skipped():
     cell = make_failed_cell(4)
     found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
