@@ -247,6 +247,10 @@ def build_probed_version(
     return ProbedVersion(number, candidate, outcome, found)
 
 
+def is_search_over(experiment: Experiment) -> bool:
+    return load_bisection(experiment).state.probe is None
+
+
 def extend_bisection(experiment: Experiment) -> None:
     """Add the next version if the runs of all others have ended."""
     unfinished = experiment.cells.filter(state__in=(State.WAITING, State.STARTED))
