@@ -81,7 +81,8 @@ class ScoredRun(models.Model):
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
         DONE = "done", _("Scored")
-        SKIPPED = "skipped", _("Over the budget of the day")
+        SKIPPED = "skipped", _("Over a limit of the day")
+        UNSCORED = "unscored", _("No evaluator available")
 
     rule = models.ForeignKey(
         ScoringRule, on_delete=models.CASCADE, related_name="scored"

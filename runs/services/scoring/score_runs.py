@@ -19,7 +19,14 @@ from django.db.models.functions import Now
 from runs.evaluation.combine import combine_scores
 from runs.evaluation.registry import list_slow_kinds
 from runs.evaluation.types import EvaluationExample, ScoreResult
-from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
+from runs.models import (
+    Evaluator,
+    EvaluatorRevision,
+    Run,
+    RunScore,
+    ScoredRun,
+    ScoringRule,
+)
 from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation.judge_requests import (
     JudgedRun,
@@ -42,12 +49,25 @@ SCORED_PER_TURN = 20
 SCORING_FAILED = translatable(
     "Scoring this run failed. The log of the worker says why."
 )
+EVALUATOR_UNAVAILABLE = translatable(
+    "The evaluator is archived, or no longer shared with the owner of the rule. The "
+    "other evaluators of the rule decide."
+)
 NO_EVALUATORS = translatable(
     "No run is scored: the evaluators of this rule are archived, or no longer shared "
     "with its owner."
 )
 
 State = ScoredRun.State
+
+
+class RuleRevisions(NamedTuple):
+    """The newest revisions of the evaluators of a rule."""
+
+    usable: list[EvaluatorRevision]
+    """Of those that its owner may use."""
+    unavailable: list[EvaluatorRevision]
+    """Of the others; they score nothing."""
 
 
 class DayLimits(NamedTuple):
@@ -134,7 +154,7 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     count, used = 0, None
     revisions = list_rule_revisions(rule)
     if not note_missing_evaluators(rule, revisions):
-        skip_waiting_runs(rule)
+        skip_waiting_runs(rule, state=State.UNSCORED)
         return 0
     waiting = rule.scored.filter(state=State.WAITING).select_related("run")
     for scored in waiting.order_by("pk")[:SCORED_PER_TURN]:
@@ -146,7 +166,7 @@ def score_waiting_runs(rule: ScoringRule) -> int:
         if used is None or (used.day, used.limits) != (now.date(), limits):
             used = load_day_use(rule, limits, now=now)
         if used.is_up:
-            skip_waiting_runs(rule)
+            skip_waiting_runs(rule, state=State.SKIPPED)
             break
         if score_selected_run(rule, scored, revisions):
             used.add(scored)
@@ -154,24 +174,46 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     return count
 
 
-def note_missing_evaluators(
-    rule: ScoringRule, revisions: Sequence[EvaluatorRevision]
-) -> bool:
+def note_missing_evaluators(rule: ScoringRule, revisions: RuleRevisions) -> bool:
     """Let the rule say if it has no evaluators left; return whether it has some."""
     rows = ScoringRule.objects.filter(pk=rule.pk)
-    if not revisions:
+    if not revisions.usable:
         rows.update(problem=NO_EVALUATORS)
     elif rule.problem == NO_EVALUATORS:
         rows.update(problem="")
-    return bool(revisions)
+    return bool(revisions.usable)
 
 
-def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
-    """Return the newest revisions of the evaluators that the owner may still use."""
-    usable = rule.evaluators.all().usable_by(rule.owner)
-    rows = EvaluatorRevision.objects.filter(evaluator__in=usable)
+def list_rule_revisions(rule: ScoringRule) -> RuleRevisions:
+    usable = set(
+        rule.evaluators.all().usable_by(rule.owner).values_list("pk", flat=True)
+    )
+    rows = EvaluatorRevision.objects.filter(evaluator__in=rule.evaluators.all())
     rows = rows.select_related("evaluator__owner").order_by("number")
-    return list({one.evaluator_id: one for one in rows}.values())
+    newest = {one.evaluator_id: one for one in rows}
+    return RuleRevisions(
+        [one for pk, one in newest.items() if pk in usable],
+        [one for pk, one in newest.items() if pk not in usable],
+    )
+
+
+def list_unavailable_evaluators(rule: ScoringRule) -> list[Evaluator]:
+    """Return the evaluators of the rule that its owner may not use, by name.
+
+    It needs no query if they are prefetched and all of its owner, as they usually are.
+    """
+    found = rule.evaluators.all()
+    theirs = [one.pk for one in found if one.owner_id != rule.owner_id]
+    shared: set[int] = set()
+    if theirs:
+        visible = Evaluator.objects.visible_to(rule.owner)
+        shared = set(visible.filter(pk__in=theirs).values_list("pk", flat=True))
+    unavailable = [
+        one
+        for one in found
+        if one.archived_at is not None or (one.pk in theirs and one.pk not in shared)
+    ]
+    return sorted(unavailable, key=lambda one: one.name)
 
 
 def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | None]:
@@ -194,13 +236,13 @@ def load_day_use(rule: ScoringRule, limits: DayLimits, *, now: datetime) -> DayU
     return DayUse(now.date(), limits, used["runs"], used["cost"] or Decimal(0))
 
 
-def skip_waiting_runs(rule: ScoringRule) -> None:
+def skip_waiting_runs(rule: ScoringRule, *, state: State) -> None:
     """Leave out what waits: scores of tomorrow are for the runs of tomorrow."""
-    rule.scored.filter(state=State.WAITING).update(state=State.SKIPPED, scored_at=Now())
+    rule.scored.filter(state=State.WAITING).update(state=state, scored_at=Now())
 
 
 def score_selected_run(
-    rule: ScoringRule, scored: ScoredRun, revisions: Sequence[EvaluatorRevision]
+    rule: ScoringRule, scored: ScoredRun, revisions: RuleRevisions
 ) -> bool:
     """Store the scores of a run and send it on if it fails; False if it is done.
 
@@ -214,7 +256,7 @@ def score_selected_run(
         if not visible.filter(pk=scored.run_id).exists():
             rule.scored.filter(pk=scored.pk).delete()
             return False
-        for revision in revisions:
+        for revision in revisions.usable:
             renew_rule_lease(rule)
             is_new = not any(each.exchanges for each in results)
             results.append(
@@ -226,7 +268,7 @@ def score_selected_run(
     except Exception:  # the border to all that a run or an extension can hold
         logger.exception("rule %s: run %s is not scored", rule.pk, scored.run_id)
         costs = [one.cost for one in results]
-        costs += [Decimal(0)] * (len(revisions) - len(results))
+        costs += [Decimal(0)] * (len(revisions.usable) - len(results))
         results = [ScoreResult.not_scored(SCORING_FAILED, cost=one) for one in costs]
         return store_run_scores(rule, scored, revisions, results)
 
@@ -249,15 +291,20 @@ def score_by_revision(
 def store_run_scores(
     rule: ScoringRule,
     scored: ScoredRun,
-    revisions: Sequence[EvaluatorRevision],
+    revisions: RuleRevisions,
     results: Sequence[ScoreResult],
 ) -> bool:
-    """Store the results and send a failing run on; False if another worker did."""
+    """Store the results and send a failing run on; False if another worker did.
+
+    Evaluators that are unavailable say so, and do not count.
+    """
+    pairs = list(zip(revisions.usable, results, strict=True))
+    unavailable = ScoreResult.not_scored(EVALUATOR_UNAVAILABLE)
     combined = combine_scores(results)
     scored.cost = sum((one.cost for one in results), Decimal(0))
     judged = [
         JudgedRun(scored.run_id, revision, result.exchanges)
-        for revision, result in zip(revisions, results, strict=True)
+        for revision, result in pairs
         if is_judge(revision)
     ]
     with transaction.atomic():
@@ -273,19 +320,21 @@ def store_run_scores(
             return False
         RunScore.objects.bulk_create(
             build_run_score(scored, revision, result)
-            for revision, result in zip(revisions, results, strict=True)
+            for revision, result in [
+                *pairs,
+                *((one, unavailable) for one in revisions.unavailable),
+            ]
         )
         store_judge_requests(judged)
         if combined.passed is False:
-            send_failing_run(rule, scored.run, list_failures(revisions, results))
+            send_failing_run(rule, scored.run, list_failures(pairs))
     return True
 
 
 def list_failures(
-    revisions: Sequence[EvaluatorRevision], results: Sequence[ScoreResult]
+    pairs: Sequence[tuple[EvaluatorRevision, ScoreResult]],
 ) -> list[str]:
     """Return the names of the evaluators that were not passed."""
-    pairs = zip(revisions, results, strict=True)
     return [one.evaluator.name for one, result in pairs if result.passed is False]
 
 

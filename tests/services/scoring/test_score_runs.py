@@ -28,7 +28,7 @@ from runs.services.webhooks.payload import build_delivery_body
 from tests.annotation import make_queue, score_next
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_user, make_webhook
-from tests.scoring import end_run, make_rule, score_all
+from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
 
 pytestmark = pytest.mark.django_db
 
@@ -426,13 +426,35 @@ def test_a_rule_without_evaluators_says_so_and_scores_nothing():
 
     rule.refresh_from_db()
     assert "the evaluators of this rule are archived" in str(rule.problem)
-    assert rule.scored.get().state == "skipped"
+    assert rule.scored.get().state == "unscored"
     evaluator.archived_at = None
     evaluator.save()
     end_run(agent)
     assert score_all() == 1
     rule.refresh_from_db()
     assert rule.problem == ""
+
+
+def test_a_run_says_which_evaluator_was_unavailable():
+    agent = make_agent()
+    owner = agent.owner
+    left = make_yes_evaluator(owner)
+    archived = make_revision(owner, name="Old", config={"texts": ["never"]}).evaluator
+    theirs = make_revision(
+        make_user("ben"), name="Theirs", config={"texts": ["never"]}
+    ).evaluator
+    rule = make_rule(agent, evaluators=[left, archived, theirs])
+    archived.archived_at = timezone.now()
+    archived.save()
+    end_run(agent)
+
+    assert score_all() == 1
+
+    assert rule.scored.get().passed is True
+    scores = RunScore.objects.order_by("revision__evaluator__name")
+    names = scores.values_list("revision__evaluator__name", "passed")
+    assert list(names) == [("Contains", True), ("Old", None), ("Theirs", None)]
+    assert all("archived, or no longer shared" in one.problem for one in scores[1:])
 
 
 def test_a_pause_loses_no_vote_that_was_paid(monkeypatch):
