@@ -9,6 +9,23 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="scoringrule",
+            name="used_day",
+            field=models.DateField(null=True),
+        ),
+        migrations.AddField(
+            model_name="scoringrule",
+            name="used_runs",
+            field=models.PositiveIntegerField(db_default=0, default=0),
+        ),
+        migrations.AddField(
+            model_name="scoringrule",
+            name="used_cost",
+            field=models.DecimalField(
+                db_default=0, decimal_places=6, default=0, max_digits=14
+            ),
+        ),
         migrations.AlterField(
             model_name="scoredrun",
             name="state",

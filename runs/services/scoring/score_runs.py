@@ -7,7 +7,7 @@ failing run on, so that each happens once, whatever dies.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
@@ -164,7 +164,7 @@ def score_waiting_runs(rule: ScoringRule) -> int:
             break
         limits = DayLimits(most_runs, budget)
         if used is None or (used.day, used.limits) != (now.date(), limits):
-            used = load_day_use(rule, limits, now=now)
+            used = load_day_use(rule, limits, day=now.date())
         if used.is_up:
             skip_waiting_runs(rule, state=State.SKIPPED)
             break
@@ -225,15 +225,30 @@ def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | N
     return rows.values_list("is_on", "daily_runs", "daily_budget").get()
 
 
-def load_day_use(rule: ScoringRule, limits: DayLimits, *, now: datetime) -> DayUse:
+def load_day_use(rule: ScoringRule, limits: DayLimits, *, day: date) -> DayUse:
     """Return what this day (UTC) has used; nothing is counted without limits."""
     if limits.runs is None and limits.cost is None:
-        return DayUse(now.date(), limits)
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return DayUse(day, limits)
+    begin_day(rule, day)
+    rows = ScoringRule.objects.filter(pk=rule.pk)
+    return DayUse(day, limits, *rows.values_list("used_runs", "used_cost").get())
+
+
+def begin_day(rule: ScoringRule, day: date) -> None:
+    """Count from now on what the rule uses of a day (UTC), if it does not yet.
+
+    It begins with the scores that are stored of that day: a worker of a release that
+    did not count may have given some.
+    """
+    rows = ScoringRule.objects.filter(pk=rule.pk).exclude(used_day=day)
+    if not rows.exists():
+        return
+    midnight = datetime.combine(day, time.min, tzinfo=UTC)
     used = rule.scored.filter(state=State.DONE, scored_at__gte=midnight).aggregate(
         runs=Count("pk"), cost=Sum("cost")
     )
-    return DayUse(now.date(), limits, used["runs"], used["cost"] or Decimal(0))
+    cost = used["cost"] or Decimal(0)
+    rows.update(used_day=day, used_runs=used["runs"], used_cost=cost)
 
 
 def skip_waiting_runs(rule: ScoringRule, *, state: State) -> None:
@@ -296,7 +311,8 @@ def store_run_scores(
 ) -> bool:
     """Store the results and send a failing run on; False if another worker did.
 
-    Evaluators that are unavailable say so, and do not count.
+    Evaluators that are unavailable say so, and do not count. What the results have cost
+    is counted for the rule in any case: the run may have been deleted meanwhile.
     """
     pairs = list(zip(revisions.usable, results, strict=True))
     unavailable = ScoreResult.not_scored(EVALUATOR_UNAVAILABLE)
@@ -307,16 +323,21 @@ def store_run_scores(
         for revision, result in pairs
         if is_judge(revision)
     ]
+    begin_day(rule, read_database_time().date())
     with transaction.atomic():
         judged = lock_judged_runs(judged)
         mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)
-        if not mine.update(
+        stored = mine.update(
             state=State.DONE,
             passed=combined.passed,
             value=combined.value,
             cost=scored.cost,
             scored_at=Now(),
-        ):
+        )
+        ScoringRule.objects.filter(pk=rule.pk).update(
+            used_runs=F("used_runs") + stored, used_cost=F("used_cost") + scored.cost
+        )
+        if not stored:
             return False
         RunScore.objects.bulk_create(
             build_run_score(scored, revision, result)
