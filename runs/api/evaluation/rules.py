@@ -50,7 +50,7 @@ class RuleFields(StrictBody):
     daily_budget: Amount | None = None
     """What scores may cost in a day (UTC); null for no limit."""
     daily_runs: int | None = None
-    """Runs that are scored in a day (UTC); null for no limit."""
+    """Runs that are scored in a day (UTC), above 0; null for no limit."""
     queue: str | None = None
     """Slug of the annotation queue that failing runs are added to."""
     dataset: str | None = None

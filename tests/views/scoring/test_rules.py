@@ -47,6 +47,7 @@ def test_a_rule_is_created(client, ann):
         ("percent", "0", "above 0, up to 100"),
         ("percent", "100.5", "above 0, up to 100"),
         ("daily_budget", "0", "above 0, or leave it empty"),
+        ("daily_runs", "0", "above 0, or leave it empty"),
         ("evaluators", [], "Select at least one evaluator"),
     ],
 )
