@@ -95,13 +95,18 @@ def end_run(cell: ExperimentRun, output: str) -> None:
     )
 
 
-def finish_bisection(experiment: Experiment, *, first_bad: int) -> Experiment:
-    """Do the turns of a worker; versions from `first_bad` on answer wrongly."""
+def finish_bisection(
+    experiment: Experiment, *, first_bad: int, first_good: int = 1
+) -> Experiment:
+    """Do the turns of a worker.
+
+    Versions from `first_bad` on, and those before `first_good`, answer wrongly.
+    """
     while claim_experiment() is not None:
         started = experiment.cells.filter(state="started")
         for cell in started.select_related("candidate__version"):
             version = cell.candidate.version
-            is_good = version is not None and version.number < first_bad
+            is_good = version and first_good <= version.number < first_bad
             end_run(cell, "yes" if is_good else "no")
         turn(experiment)
     return Experiment.objects.get(pk=experiment.pk)

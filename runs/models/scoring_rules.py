@@ -45,6 +45,14 @@ class ScoringRule(models.Model):
     """Dollars that scores may cost in a day (UTC); null for any."""
     daily_runs = models.PositiveIntegerField(null=True, blank=True)
     """Runs that are scored in a day (UTC) at most; null for any number."""
+    used_day = models.DateField(null=True)
+    """The day (UTC) of `used_runs` and `used_cost`; a later one has used nothing."""
+    used_runs = models.PositiveIntegerField(default=0, db_default=0)
+    """Runs that were scored on that day, deleted ones included."""
+    used_cost = models.DecimalField(
+        max_digits=14, decimal_places=6, default=0, db_default=0
+    )
+    """Dollars that scores have cost on that day, those of deleted runs included."""
     webhook = models.ForeignKey(
         Webhook, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -81,7 +89,8 @@ class ScoredRun(models.Model):
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
         DONE = "done", _("Scored")
-        SKIPPED = "skipped", _("Over the budget of the day")
+        SKIPPED = "skipped", _("Over a limit of the day")
+        UNSCORED = "unscored", _("No evaluator available")
 
     rule = models.ForeignKey(
         ScoringRule, on_delete=models.CASCADE, related_name="scored"

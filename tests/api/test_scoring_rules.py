@@ -123,3 +123,19 @@ def test_what_was_archived_since_can_stay(ann, api):
     other = make_rule(make_agent(ann))
     refused = api.patch(f"rules/{other.pk}", {"queue": queue.slug})
     assert fields_of(refused) == ["queue"]
+
+
+def test_a_rule_names_evaluators_that_are_unavailable(ann, api):
+    rule = make_rule(make_agent(ann))
+    evaluator = rule.evaluators.get()
+    path = f"rules/{rule.pk}"
+    assert api.get(path).json()["unavailable_evaluators"] == []
+    evaluator.archived_at = Now()
+    evaluator.save()
+    end_run(rule.agent)
+    score_all()
+
+    assert api.get(path).json()["unavailable_evaluators"] == [evaluator.slug]
+    totals = api.get(f"{path}/scores").json()["totals"]
+    assert (totals["skipped"], totals["unscored"]) == (0, 1)
+    assert api.get(f"{path}/runs").json()["data"][0]["state"] == "unscored"

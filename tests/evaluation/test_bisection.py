@@ -5,6 +5,7 @@ import pytest
 from runs.evaluation.versions.bisection import (
     MAX_PROBES,
     BisectionState,
+    count_most_versions,
     judge_version,
     search_first_failure,
 )
@@ -49,10 +50,35 @@ def test_ends_at_once_if_the_failing_version_has_no_score():
     assert (state.kind, order) == ("unscored", [8])
 
 
-def test_says_that_the_oldest_version_already_fails():
-    state, order = search(9, lambda _: "failed")
+def test_looks_backwards_for_a_version_that_passes_if_the_oldest_fails():
+    state, order = search(17, lambda i: "passed" if 3 <= i < 13 else "failed")
 
-    assert (state.kind, state.first_bad, order) == ("always", 0, [8, 0])
+    assert (state.kind, state.last_good, state.first_bad) == ("found", 12, 13)
+    assert order == [16, 0, 15, 14, 12, 13]
+
+
+@pytest.mark.parametrize(("count", "first"), PAIRS)
+def test_names_the_last_change_after_an_oldest_version_that_fails(count, first):
+    state, order = search(count, lambda i: "passed" if 0 < i < first else "failed")
+
+    is_reached = any(0 < count - 1 - 2**n < first for n in range(count))
+    assert (state.kind == "found") >= is_reached
+    assert state.kind == "always" or state[2:] == (first - 1, first)
+    assert len(order) <= count_most_versions(count)
+
+
+@pytest.mark.parametrize(
+    ("count", "order"),
+    [
+        pytest.param(2, [1, 0], id="two"),
+        pytest.param(6, [5, 0, 4, 3, 1, 2], id="all-run"),
+        pytest.param(12, [11, 0, 10, 9, 7, 3, 8, 6], id="some-not-run"),
+    ],
+)
+def test_says_that_no_version_it_ran_passes(count, order):
+    state, tried = search(count, lambda _: "failed")
+
+    assert (state.kind, state.first_bad, tried) == ("always", 0, order)
 
 
 def test_skips_versions_that_cannot_be_scored():

@@ -65,7 +65,7 @@ class BisectionShape(Shape):
     example: int
     """Its number in the dataset."""
     result: Literal["found", "always", "not_reproduced", "unscored"] | None
-    """Null until the search is over."""
+    """Null until the search is over. If `always`, no version that was run passes."""
     last_good: int | None
     """Number of the newest version known to pass before `first_bad`."""
     first_bad: int | None

@@ -34,6 +34,7 @@ from runs.services.scoring.manage_rule import (
     delete_scoring_rule,
     set_scoring_rule_enabled,
 )
+from runs.services.scoring.score_runs import list_unavailable_evaluators
 
 Slugs = Annotated[list[str], Field(min_length=1, max_length=50)]
 Amount = Annotated[Decimal, Field(strict=False)]
@@ -49,7 +50,7 @@ class RuleFields(StrictBody):
     daily_budget: Amount | None = None
     """What scores may cost in a day (UTC); null for no limit."""
     daily_runs: int | None = None
-    """Runs that are scored in a day (UTC); null for no limit."""
+    """Runs that are scored in a day (UTC), above 0; null for no limit."""
     queue: str | None = None
     """Slug of the annotation queue that failing runs are added to."""
     dataset: str | None = None
@@ -86,6 +87,8 @@ class RuleShape(Shape):
     owner: str
     agent: str
     evaluators: list[str]
+    unavailable_evaluators: list[str]
+    """Those that score nothing: archived, or no longer shared with the owner."""
     percent: float
     daily_budget: float | None
     daily_runs: int | None
@@ -108,7 +111,9 @@ class RuleTotalsShape(Shape):
     waiting: int
     """Runs that have not been scored yet."""
     skipped: int
-    """Runs over the budget of their day."""
+    """Runs over a limit of their day."""
+    unscored: int
+    """Runs that no evaluator was available for."""
 
 
 class RuleDayShape(Shape):
@@ -150,7 +155,8 @@ class ScoredRunShape(Shape):
 
     id: int
     run: int
-    state: Literal["waiting", "done", "skipped"]
+    state: Literal["waiting", "done", "skipped", "unscored"]
+    """`skipped`: over a limit of the day. `unscored`: no evaluator was available."""
     passed: bool | None
     value: float | None
     cost: float
@@ -166,6 +172,9 @@ def rule_json(rule: ScoringRule) -> Json:
         "owner": rule.owner.get_username(),
         "agent": rule.agent.slug,
         "evaluators": sorted(one.slug for one in rule.evaluators.all()),
+        "unavailable_evaluators": sorted(
+            one.slug for one in list_unavailable_evaluators(rule)
+        ),
         "percent": float(rule.percent),
         "daily_budget": None if budget is None else float(budget),
         "daily_runs": rule.daily_runs,

@@ -33,7 +33,8 @@ def judge_version(passed: Sequence[bool | None]) -> Outcome:
 def search_first_failure(outcomes: Sequence[Outcome | None]) -> BisectionState:
     """Return what to run next; `outcomes` has a None for each version not yet run.
 
-    The last version is run first, to see that it still fails, then the oldest one.
+    The last version is run first, to see that it still fails, then the oldest one. If
+    that fails, too, the newest version that passes is searched for.
     A version that cannot be scored is skipped, as `git bisect skip` does.
     """
     last = len(outcomes) - 1
@@ -47,17 +48,51 @@ def search_first_failure(outcomes: Sequence[Outcome | None]) -> BisectionState:
     is_at_limit = sum(one is not None for one in outcomes) >= MAX_PROBES
     good = max((i for i, one in enumerate(outcomes) if one == "passed"), default=None)
     if good is None:
-        oldest = next((i for i, one in enumerate(outcomes) if one != "unscored"), last)
-        if outcomes[oldest] == "failed":
-            kind: BisectionKind = "unscored" if oldest == last else "always"
-            return BisectionState(None, kind, first_bad=oldest)
-        return end_or_probe(oldest, None, last, is_at_limit=is_at_limit)
+        return search_newest_pass(outcomes, is_at_limit=is_at_limit)
     bad = next(i for i in range(good + 1, last + 1) if outcomes[i] == "failed")
     untried = [i for i in range(good + 1, bad) if outcomes[i] is None]
     if not untried:
         return BisectionState(None, "found", good, bad)
     middle = min(untried, key=lambda i: abs(2 * i - good - bad))
     return end_or_probe(middle, good, bad, is_at_limit=is_at_limit)
+
+
+def search_newest_pass(
+    outcomes: Sequence[Outcome | None], *, is_at_limit: bool
+) -> BisectionState:
+    """Return what to run next while no version is known to pass, and the last fails.
+
+    The oldest one may fail because it could not do yet what the example asks for. So
+    newer ones are run then, until one passes or as many as announced have a score.
+    """
+    last = len(outcomes) - 1
+    oldest = next(i for i, one in enumerate(outcomes) if one != "unscored")
+    if oldest == last:
+        return BisectionState(None, "unscored", first_bad=last)
+    if outcomes[oldest] is None:
+        return end_or_probe(oldest, None, last, is_at_limit=is_at_limit)
+    scored = sum(one in ("passed", "failed") for one in outcomes)
+    untried = [i for i in list_backwards(last) if outcomes[i] is None]
+    if not untried or is_at_limit or scored >= count_most_versions(len(outcomes)):
+        return BisectionState(None, "always", first_bad=oldest)
+    return BisectionState(untried[0], None, None, last)
+
+
+def list_backwards(last: int) -> list[int]:
+    """Return all before `last`: 1, 2, 4, 8... before it, then the others, newest first.
+
+    Each step is twice as long as the one before it, so few versions remain between
+    the first one that passes and the last one that fails.
+    """
+    steps = [2**n for n in range(last.bit_length()) if 2**n <= last]
+    others = [step for step in range(1, last + 1) if step not in steps]
+    return [last - step for step in (*steps, *others)]
+
+
+def count_most_versions(versions: int) -> int:
+    """Return how many of so many versions are run if all have a score."""
+    steps = max(versions - 2, 0).bit_length()
+    return min(2 + steps + max(steps - 2, 0), MAX_PROBES)
 
 
 def end_or_probe(

@@ -108,10 +108,11 @@ class ScoringRuleForm(_ModelForm):
         return budget
 
     def clean_daily_runs(self) -> Any:
-        count = self.cleaned_data["daily_runs"]
-        if count is not None:
-            require_above_zero(count)
-        return count
+        """Refuse 0 too: a rule that scores nothing is paused."""
+        runs = self.cleaned_data["daily_runs"]
+        if runs is not None:
+            require_above_zero(runs)
+        return runs
 
     def clean_evaluators(self) -> Any:
         """Refuse a judge that compares: a real run has nothing to compare with."""

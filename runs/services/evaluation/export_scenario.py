@@ -162,7 +162,6 @@ def build_scenario_reply(call: ModelCall, *, is_timed: bool) -> dict[str, Any]:
 
 def _mask_scenario(scenario: dict[str, Any], mask: SecretMask) -> dict[str, Any]:
     """Return the scenario without secrets, those in arguments as text included."""
-    kept = {name: scenario[name] for name in ("id", "executor")}
     replies = [
         {
             **reply,
@@ -176,4 +175,4 @@ def _mask_scenario(scenario: dict[str, Any], mask: SecretMask) -> dict[str, Any]
         for reply in scenario["replies"]
     ]
     masked: dict[str, Any] = mask.json({**scenario, "replies": replies})
-    return {**masked, **kept}
+    return masked

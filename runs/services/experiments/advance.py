@@ -41,7 +41,7 @@ from runs.services.errors import (
     ScoringInterrupted,
 )
 from runs.services.evaluation.score_run import do_nothing
-from runs.services.experiments.bisect import extend_bisection
+from runs.services.experiments.bisect import extend_bisection, is_search_over
 from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import (
@@ -495,6 +495,8 @@ def finish_experiment(experiment: Experiment) -> bool:
         return False
     if experiment.cells.filter(state__in=(State.WAITING, State.STARTED)).exists():
         return False
+    if experiment.is_bisection and not is_search_over(experiment):
+        return False  # its last run was scored after this turn had looked for more
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
     # In one statement: a gate judges an ended experiment by its figures.
     figures = compute_figures(experiment, at=timezone.now().isoformat())

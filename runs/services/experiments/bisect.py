@@ -15,7 +15,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.evaluation.versions.bisection import (
-    MAX_PROBES,
     BisectionState,
     Outcome,
     judge_version,
@@ -248,6 +247,10 @@ def build_probed_version(
     return ProbedVersion(number, candidate, outcome, found)
 
 
+def is_search_over(experiment: Experiment) -> bool:
+    return load_bisection(experiment).state.probe is None
+
+
 def extend_bisection(experiment: Experiment) -> None:
     """Add the next version if the runs of all others have ended."""
     unfinished = experiment.cells.filter(state__in=(State.WAITING, State.STARTED))
@@ -288,8 +291,3 @@ def add_version(
             frozen,
             problem=problem,
         )
-
-
-def count_most_versions(versions: int) -> int:
-    """Return how many of so many versions are run if all have a score."""
-    return min(2 + max(versions - 2, 0).bit_length(), MAX_PROBES)

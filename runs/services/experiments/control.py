@@ -62,7 +62,12 @@ def score_again(cell: ExperimentRun) -> bool:
         )
         if is_changed:
             Score.objects.filter(cell=cell).delete()
-            Experiment.objects.filter(pk=cell.experiment_id).update(needs_figures=True)
+            experiment = Experiment.objects.filter(pk=cell.experiment_id)
+            experiment.update(needs_figures=True)
+            # A search goes on from what the run says this time.
+            experiment.filter(
+                bisection__isnull=False, status=Experiment.Status.DONE
+            ).update(status=Experiment.Status.RUNNING, ended_at=None)
     return bool(is_changed)
 
 

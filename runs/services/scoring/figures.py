@@ -60,6 +60,7 @@ class RuleTotals(NamedTuple):
     cost: float
     waiting: int
     skipped: int
+    unscored: int
 
     @property
     def failed(self) -> int:
@@ -202,6 +203,7 @@ def load_rule_totals(rule: ScoringRule) -> RuleTotals:
         decided=Count("pk", filter=done & Q(passed__isnull=False)),
         cost=Sum("cost", filter=done),
         skipped=Count("pk", filter=Q(state=ScoredRun.State.SKIPPED)),
+        unscored=Count("pk", filter=Q(state=ScoredRun.State.UNSCORED)),
     )
     return RuleTotals(
         found["runs"],
@@ -210,4 +212,5 @@ def load_rule_totals(rule: ScoringRule) -> RuleTotals:
         float(found["cost"] or 0),
         rule.scored.filter(state=ScoredRun.State.WAITING).count(),
         found["skipped"],
+        found["unscored"],
     )

@@ -7,7 +7,7 @@ failing run on, so that each happens once, whatever dies.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +19,14 @@ from django.db.models.functions import Now
 from runs.evaluation.combine import combine_scores
 from runs.evaluation.registry import list_slow_kinds
 from runs.evaluation.types import EvaluationExample, ScoreResult
-from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
+from runs.models import (
+    Evaluator,
+    EvaluatorRevision,
+    Run,
+    RunScore,
+    ScoredRun,
+    ScoringRule,
+)
 from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation.judge_requests import (
     JudgedRun,
@@ -42,12 +49,25 @@ SCORED_PER_TURN = 20
 SCORING_FAILED = translatable(
     "Scoring this run failed. The log of the worker says why."
 )
+EVALUATOR_UNAVAILABLE = translatable(
+    "The evaluator is archived, or no longer shared with the owner of the rule. The "
+    "other evaluators of the rule decide."
+)
 NO_EVALUATORS = translatable(
     "No run is scored: the evaluators of this rule are archived, or no longer shared "
     "with its owner."
 )
 
 State = ScoredRun.State
+
+
+class RuleRevisions(NamedTuple):
+    """The newest revisions of the evaluators of a rule."""
+
+    usable: list[EvaluatorRevision]
+    """Of those that its owner may use."""
+    unavailable: list[EvaluatorRevision]
+    """Of the others; they score nothing."""
 
 
 class DayLimits(NamedTuple):
@@ -134,7 +154,7 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     count, used = 0, None
     revisions = list_rule_revisions(rule)
     if not note_missing_evaluators(rule, revisions):
-        skip_waiting_runs(rule)
+        skip_waiting_runs(rule, state=State.UNSCORED)
         return 0
     waiting = rule.scored.filter(state=State.WAITING).select_related("run")
     for scored in waiting.order_by("pk")[:SCORED_PER_TURN]:
@@ -144,9 +164,9 @@ def score_waiting_runs(rule: ScoringRule) -> int:
             break
         limits = DayLimits(most_runs, budget)
         if used is None or (used.day, used.limits) != (now.date(), limits):
-            used = load_day_use(rule, limits, now=now)
+            used = load_day_use(rule, limits, day=now.date())
         if used.is_up:
-            skip_waiting_runs(rule)
+            skip_waiting_runs(rule, state=State.SKIPPED)
             break
         if score_selected_run(rule, scored, revisions):
             used.add(scored)
@@ -154,24 +174,46 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     return count
 
 
-def note_missing_evaluators(
-    rule: ScoringRule, revisions: Sequence[EvaluatorRevision]
-) -> bool:
+def note_missing_evaluators(rule: ScoringRule, revisions: RuleRevisions) -> bool:
     """Let the rule say if it has no evaluators left; return whether it has some."""
     rows = ScoringRule.objects.filter(pk=rule.pk)
-    if not revisions:
+    if not revisions.usable:
         rows.update(problem=NO_EVALUATORS)
     elif rule.problem == NO_EVALUATORS:
         rows.update(problem="")
-    return bool(revisions)
+    return bool(revisions.usable)
 
 
-def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
-    """Return the newest revisions of the evaluators that the owner may still use."""
-    usable = rule.evaluators.all().usable_by(rule.owner)
-    rows = EvaluatorRevision.objects.filter(evaluator__in=usable)
+def list_rule_revisions(rule: ScoringRule) -> RuleRevisions:
+    usable = set(
+        rule.evaluators.all().usable_by(rule.owner).values_list("pk", flat=True)
+    )
+    rows = EvaluatorRevision.objects.filter(evaluator__in=rule.evaluators.all())
     rows = rows.select_related("evaluator__owner").order_by("number")
-    return list({one.evaluator_id: one for one in rows}.values())
+    newest = {one.evaluator_id: one for one in rows}
+    return RuleRevisions(
+        [one for pk, one in newest.items() if pk in usable],
+        [one for pk, one in newest.items() if pk not in usable],
+    )
+
+
+def list_unavailable_evaluators(rule: ScoringRule) -> list[Evaluator]:
+    """Return the evaluators of the rule that its owner may not use, by name.
+
+    It needs no query if they are prefetched and all of its owner, as they usually are.
+    """
+    found = rule.evaluators.all()
+    theirs = [one.pk for one in found if one.owner_id != rule.owner_id]
+    shared: set[int] = set()
+    if theirs:
+        visible = Evaluator.objects.visible_to(rule.owner)
+        shared = set(visible.filter(pk__in=theirs).values_list("pk", flat=True))
+    unavailable = [
+        one
+        for one in found
+        if one.archived_at is not None or (one.pk in theirs and one.pk not in shared)
+    ]
+    return sorted(unavailable, key=lambda one: one.name)
 
 
 def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | None]:
@@ -183,24 +225,39 @@ def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | N
     return rows.values_list("is_on", "daily_runs", "daily_budget").get()
 
 
-def load_day_use(rule: ScoringRule, limits: DayLimits, *, now: datetime) -> DayUse:
+def load_day_use(rule: ScoringRule, limits: DayLimits, *, day: date) -> DayUse:
     """Return what this day (UTC) has used; nothing is counted without limits."""
     if limits.runs is None and limits.cost is None:
-        return DayUse(now.date(), limits)
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return DayUse(day, limits)
+    begin_day(rule, day)
+    rows = ScoringRule.objects.filter(pk=rule.pk)
+    return DayUse(day, limits, *rows.values_list("used_runs", "used_cost").get())
+
+
+def begin_day(rule: ScoringRule, day: date) -> None:
+    """Count from now on what the rule uses of a day (UTC), if it does not yet.
+
+    It begins with the scores that are stored of that day: a worker of a release that
+    did not count may have given some.
+    """
+    rows = ScoringRule.objects.filter(pk=rule.pk).exclude(used_day=day)
+    if not rows.exists():
+        return
+    midnight = datetime.combine(day, time.min, tzinfo=UTC)
     used = rule.scored.filter(state=State.DONE, scored_at__gte=midnight).aggregate(
         runs=Count("pk"), cost=Sum("cost")
     )
-    return DayUse(now.date(), limits, used["runs"], used["cost"] or Decimal(0))
+    cost = used["cost"] or Decimal(0)
+    rows.update(used_day=day, used_runs=used["runs"], used_cost=cost)
 
 
-def skip_waiting_runs(rule: ScoringRule) -> None:
+def skip_waiting_runs(rule: ScoringRule, *, state: State) -> None:
     """Leave out what waits: scores of tomorrow are for the runs of tomorrow."""
-    rule.scored.filter(state=State.WAITING).update(state=State.SKIPPED, scored_at=Now())
+    rule.scored.filter(state=State.WAITING).update(state=state, scored_at=Now())
 
 
 def score_selected_run(
-    rule: ScoringRule, scored: ScoredRun, revisions: Sequence[EvaluatorRevision]
+    rule: ScoringRule, scored: ScoredRun, revisions: RuleRevisions
 ) -> bool:
     """Store the scores of a run and send it on if it fails; False if it is done.
 
@@ -214,7 +271,7 @@ def score_selected_run(
         if not visible.filter(pk=scored.run_id).exists():
             rule.scored.filter(pk=scored.pk).delete()
             return False
-        for revision in revisions:
+        for revision in revisions.usable:
             renew_rule_lease(rule)
             is_new = not any(each.exchanges for each in results)
             results.append(
@@ -226,7 +283,7 @@ def score_selected_run(
     except Exception:  # the border to all that a run or an extension can hold
         logger.exception("rule %s: run %s is not scored", rule.pk, scored.run_id)
         costs = [one.cost for one in results]
-        costs += [Decimal(0)] * (len(revisions) - len(results))
+        costs += [Decimal(0)] * (len(revisions.usable) - len(results))
         results = [ScoreResult.not_scored(SCORING_FAILED, cost=one) for one in costs]
         return store_run_scores(rule, scored, revisions, results)
 
@@ -249,43 +306,56 @@ def score_by_revision(
 def store_run_scores(
     rule: ScoringRule,
     scored: ScoredRun,
-    revisions: Sequence[EvaluatorRevision],
+    revisions: RuleRevisions,
     results: Sequence[ScoreResult],
 ) -> bool:
-    """Store the results and send a failing run on; False if another worker did."""
+    """Store the results and send a failing run on; False if another worker did.
+
+    Evaluators that are unavailable say so, and do not count. What the results have cost
+    is counted for the rule in any case: the run may have been deleted meanwhile.
+    """
+    pairs = list(zip(revisions.usable, results, strict=True))
+    unavailable = ScoreResult.not_scored(EVALUATOR_UNAVAILABLE)
     combined = combine_scores(results)
     scored.cost = sum((one.cost for one in results), Decimal(0))
     judged = [
         JudgedRun(scored.run_id, revision, result.exchanges)
-        for revision, result in zip(revisions, results, strict=True)
+        for revision, result in pairs
         if is_judge(revision)
     ]
+    begin_day(rule, read_database_time().date())
     with transaction.atomic():
         judged = lock_judged_runs(judged)
         mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)
-        if not mine.update(
+        stored = mine.update(
             state=State.DONE,
             passed=combined.passed,
             value=combined.value,
             cost=scored.cost,
             scored_at=Now(),
-        ):
+        )
+        ScoringRule.objects.filter(pk=rule.pk).update(
+            used_runs=F("used_runs") + stored, used_cost=F("used_cost") + scored.cost
+        )
+        if not stored:
             return False
         RunScore.objects.bulk_create(
             build_run_score(scored, revision, result)
-            for revision, result in zip(revisions, results, strict=True)
+            for revision, result in [
+                *pairs,
+                *((one, unavailable) for one in revisions.unavailable),
+            ]
         )
         store_judge_requests(judged)
         if combined.passed is False:
-            send_failing_run(rule, scored.run, list_failures(revisions, results))
+            send_failing_run(rule, scored.run, list_failures(pairs))
     return True
 
 
 def list_failures(
-    revisions: Sequence[EvaluatorRevision], results: Sequence[ScoreResult]
+    pairs: Sequence[tuple[EvaluatorRevision, ScoreResult]],
 ) -> list[str]:
     """Return the names of the evaluators that were not passed."""
-    pairs = zip(revisions, results, strict=True)
     return [one.evaluator.name for one, result in pairs if result.passed is False]
 
 

@@ -29,6 +29,8 @@ def describe_bisection(report: BisectionReport) -> str:
                 if bad is not None
                 else _("The search ended: its first runs could not be scored.")
             )
+    if good is None and any(one.outcome == "failed" for one in report.versions[:-1]):
+        return _("The oldest version fails, too. Looking for a newer one that passes.")
     if good is None:
         return _("Checking that the example still fails, and that it once passed.")
     if bad is None:
@@ -72,11 +74,42 @@ def describe_found(report: BisectionReport, good: int | None, bad: int | None) -
 
 
 def describe_always(report: BisectionReport, bad: int | None) -> str:
-    if report.state.first_bad == 0:
-        return _("Fails in version %(number)s, the oldest one.") % {"number": bad}
-    return _("Fails in version %(number)s; no older version could be scored.") % {
-        "number": bad
-    }
+    """Say that no version passes, and how many were not run."""
+    is_oldest = report.state.first_bad == 0
+    not_run = sum(one.outcome is None for one in report.versions)
+    values = {"number": bad, "count": not_run}
+    if not_run:
+        return describe_not_run(not_run, is_oldest=is_oldest) % values
+    if is_oldest:
+        return _("Fails in version %(number)s, the oldest one. No version passes.") % (
+            values
+        )
+    return (
+        _(
+            "Fails in version %(number)s; no older version could be scored. No version "
+            "passes."
+        )
+        % values
+    )
+
+
+def describe_not_run(count: int, *, is_oldest: bool) -> str:
+    """Return the sentence about a search that no version passed, without its values."""
+    if is_oldest:
+        return ngettext(
+            "Fails in version %(number)s, the oldest one. No version that was run "
+            "passes; %(count)d version was not run.",
+            "Fails in version %(number)s, the oldest one. No version that was run "
+            "passes; %(count)d versions were not run.",
+            count,
+        )
+    return ngettext(
+        "Fails in version %(number)s; no older version could be scored. No version "
+        "that was run passes; %(count)d version was not run.",
+        "Fails in version %(number)s; no older version could be scored. No version "
+        "that was run passes; %(count)d versions were not run.",
+        count,
+    )
 
 
 def describe_next_version(report: BisectionReport) -> str:

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from runs.evaluation.versions.bisection import count_most_versions
 from runs.forms.experiments.bisect import BisectForm
 from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
@@ -17,7 +18,6 @@ from runs.services.experiments.bisect import (
     BisectionReport,
     CannotBisect,
     ProbedVersion,
-    count_most_versions,
     get_default_tool_mode,
     list_earlier_versions,
     list_failed_revisions,

@@ -19,6 +19,7 @@ from runs.services.scoring.manage_rule import (
     delete_scoring_rule,
     set_scoring_rule_enabled,
 )
+from runs.services.scoring.score_runs import list_unavailable_evaluators
 from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
@@ -33,12 +34,15 @@ def rule_list(request: HtmxRequest) -> HttpResponse:
     rules = (
         ScoringRule.objects.visible_to(request.user)
         .select_related("agent", "owner")
+        .prefetch_related("evaluators")
         .annotate(runs=count_scored_runs(), failed=count_scored_runs(passed=False))
     )
     query = get_search_text(request)
     rules = search_rows(rules, query, "name", "agent__name", "owner__username")
     actions = ["pause", "resume", "delete"]
-    return render_list(request, "rule", rows=rules, q=query, actions=actions)
+    incomplete = {rule.pk for rule in rules if list_unavailable_evaluators(rule)}
+    more = {"actions": actions, "incomplete": incomplete}
+    return render_list(request, "rule", rows=rules, q=query, **more)
 
 
 @require_http_methods(["GET", "POST"])
@@ -82,6 +86,7 @@ def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     context = {
         "rule": rule,
         "evaluators": rule.evaluators.order_by("name"),
+        "unavailable": list_unavailable_evaluators(rule),
         "totals": load_rule_totals(rule),
         "chart": build_day_chart(load_scores_by_day(rule.scored.all())),
         "versions": load_scores_by_version(rule),

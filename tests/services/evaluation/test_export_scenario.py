@@ -10,9 +10,10 @@ from runs.services.errors import CannotExportScenario
 from runs.services.evaluation.export_scenario import export_scenario
 from runs.services.runs.start import start_run
 from tests.fakes.model_server import model_server
-from tests.make import make_prompt, make_run
+from tests.make import make_prompt, make_provider, make_run, make_user
 from tests.worker.family import caller_of, finished
 from tests.worker.run_parts import agent_on, call, calls, executed
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,6 +111,45 @@ def test_secrets_are_masked_and_the_scenario_still_runs():
 
     assert "sk-aaa" not in text
     assert "[secret removed]" in text
+
+
+CANARIES = ("sk-" + "c" * 30, "correct-horse-battery-staple")
+"""One that looks like a secret, and one that only the provider's headers name."""
+
+
+def test_no_setting_carries_a_secret_into_the_file():
+    text = " ".join(CANARIES)
+    schema = {"type": "object", "description": text, "properties": {text: {}}}
+    with model_server(script=["Hm.", REACT[0], "Final Answer: {}"]) as server:
+        owner = make_user()
+        provider = make_provider(owner, base_url=server.base_url)
+        provider.set_headers(f"X-Key: {CANARIES[1]}")
+        provider.save()
+        messages = [{"role": "system", "template": f"{text} {{tools}} {{tool_names}}"}]
+        messages += [{"role": "user", "template": "{input}\n{agent_scratchpad}"}]
+        agent = agent_on(
+            None,
+            "add",
+            owner=owner,
+            provider=provider,
+            kind="react",
+            prompt=make_prompt(owner, messages=messages),
+            executor={
+                "handle_parsing_errors": text,
+                "output_schema": schema,
+                "budget": {"tokens": 9_000},
+            },
+        )
+        Tool.objects.filter(owner=owner).update(description=text)
+        run = executed(agent, text)
+
+        scenario = export_scenario(run)
+
+    assert run.status == "succeeded"
+    assert [one for one in CANARIES if one in json.dumps(scenario)] == []
+    assert scenario["executor"]["budget"] == {"tokens": 9_000}
+    hidden = scenario["executor"]["handle_parsing_errors"]
+    assert scenario["expect"]["steps"][0]["observation"] == hidden
 
 
 def test_runs_that_cannot_be_exported_say_why(client):

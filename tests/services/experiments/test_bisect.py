@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from runs.models import Bisection, Experiment, ExperimentRun, Run, Score
-from runs.services.experiments.advance import advance_experiment
+from runs.services.experiments.advance import advance_experiment, finish_experiment
 from runs.services.experiments.bisect import (
     BisectionPlan,
     CannotBisect,
@@ -13,6 +13,7 @@ from runs.services.experiments.bisect import (
     load_bisection,
     start_bisection,
 )
+from runs.services.experiments.control import score_again, stop_experiment
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -118,6 +119,72 @@ def test_a_failure_that_is_not_reproduced_ends_the_search():
 
     assert load_bisection(found).state.kind == "not_reproduced"
     assert (found.status, found.cells.count()) == ("done", 1)
+
+
+def test_finds_the_change_if_the_oldest_version_fails_too():
+    cell = make_failed_cell(6)
+    found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
+
+    found = finish_bisection(found, first_good=2, first_bad=6)
+
+    report = load_bisection(found)
+    assert report.state == (None, "found", 4, 5)
+    assert run_order(found) == ["Version 6", "Version 1", "Version 5"]
+
+
+def end_unscored(experiment: Experiment) -> Experiment:
+    """End a search whose first run has no score."""
+    turn(experiment)
+    end_runs(experiment, output="no")
+    turn(experiment)
+    Score.objects.filter(cell__experiment=experiment).delete()
+    experiment.cells.exclude(state="done").delete()
+    experiment.candidates.exclude(position=0).delete()
+    experiment.cells.update(passed=None, score=None)
+    rows = Experiment.objects.filter(pk=experiment.pk)
+    rows.update(total=1, created_runs=1)
+    assert load_bisection(turn(experiment)).state.kind == "unscored"
+    return Experiment.objects.get(pk=experiment.pk)
+
+
+def test_a_search_goes_on_after_its_run_was_scored_again():
+    cell = make_failed_cell(4)
+    found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
+    found = end_unscored(found)
+    assert found.status == "done"
+
+    assert score_again(found.cells.get())
+    found = finish_bisection(found, first_bad=3)
+
+    report = load_bisection(found)
+    assert (report.state.kind, report.state.first_bad) == ("found", 2)
+    assert (found.status, found.needs_figures) == ("done", False)
+    assert found.ended_at is not None
+
+
+def test_a_stopped_search_stays_stopped_when_a_run_is_scored_again():
+    cell = make_failed_cell(4)
+    found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
+    turn(found)
+    end_runs(found, output="no")
+    turn(found)
+    stop_experiment(found, by=found.owner)
+
+    score_again(found.cells.get(state="done"))
+    end_runs(found, output="yes")
+    turn(found)
+
+    assert Experiment.objects.get(pk=found.pk).status == "stopped"
+
+
+def test_a_run_that_is_scored_at_the_end_of_a_turn_does_not_end_the_search():
+    cell = make_failed_cell(4)
+    found = start_bisection(cell, by=cell.experiment.owner, plan=BisectionPlan())
+    turn(found)
+    end_runs(found, output="no")
+    found.cells.update(state="done", passed=False)
+
+    assert not finish_experiment(Experiment.objects.get(pk=found.pk))
 
 
 def test_a_version_that_cannot_run_the_example_is_skipped():

@@ -10,25 +10,43 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.evaluation.errors import NotScored
-from runs.models import Delivery, Example, Run, RunScore, ScoredRun, ScoringRule
+from runs.evaluation.types import ScoreResult
+from runs.models import (
+    Delivery,
+    Example,
+    ProviderModel,
+    Run,
+    RunScore,
+    ScoredRun,
+    ScoringRule,
+)
 from runs.services.annotation.agreement import load_queue_agreement
 from runs.services.errors import ScoringPostponed
 from runs.services.evaluation import score_run
 from runs.services.evaluation.score_run import load_evaluation_record
+from runs.services.runs.delete import delete_runs
 from runs.services.scoring import score_runs
 from runs.services.scoring.score_runs import (
     advance_scoring_rule,
     claim_scoring_rule,
     list_rule_revisions,
     score_selected_run,
+    store_run_scores,
 )
 from runs.services.search.index_runs import index_runs
 from runs.services.search.scoring_sample import compute_lot
 from runs.services.webhooks.payload import build_delivery_body
 from tests.annotation import make_queue, score_next
 from tests.experiments import make_revision
-from tests.make import make_agent, make_dataset, make_user, make_webhook
-from tests.scoring import end_run, make_rule, score_all
+from tests.fakes.model_server import FakeServer, model_server
+from tests.make import (
+    make_agent,
+    make_dataset,
+    make_provider,
+    make_user,
+    make_webhook,
+)
+from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
 
 pytestmark = pytest.mark.django_db
 
@@ -278,6 +296,7 @@ def test_nothing_more_is_scored_when_the_runs_of_the_day_are_used_up():
     assert ScoredRun.objects.filter(state="skipped").count() == 2
     yesterday = timezone.now() - timedelta(days=1)
     ScoredRun.objects.update(scored_at=yesterday)
+    ScoringRule.objects.update(used_day=yesterday.date())
     end_run(agent)
     assert score_all() == 1
 
@@ -287,12 +306,77 @@ def test_nothing_more_is_scored_when_the_money_of_the_day_is_used_up():
     make_rule(agent, daily_budget=Decimal("0.01"))
     end_run(agent)
     assert score_all() == 1
-    ScoredRun.objects.update(cost=Decimal("0.01"))
+    ScoringRule.objects.update(used_cost=Decimal("0.01"))
 
     end_run(agent)
 
     assert score_all() == 0
     assert ScoredRun.objects.filter(state="skipped").count() == 1
+
+
+def make_paid_judge(owner, server: FakeServer):
+    provider = make_provider(owner, base_url=server.base_url)
+    ProviderModel.objects.create(
+        provider=provider, name="paid", input_price=1000, output_price=1000
+    )
+    config = {"provider": provider.slug, "model": "paid", "rubric": "Polite?"}
+    return make_revision(owner, name="Judge", kind="judge", config=config).evaluator
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param({"daily_runs": 1}, id="runs"),
+        pytest.param({"daily_budget": Decimal("0.000001")}, id="budget"),
+    ],
+)
+def test_a_deleted_run_frees_nothing_of_the_day(limit):
+    agent = make_agent()
+    with model_server(script=['{"explanation": "ok", "score": 1}'] * 2) as server:
+        rule = make_rule(
+            agent, evaluators=[make_paid_judge(agent.owner, server)], **limit
+        )
+        run = end_run(agent)
+        assert score_all() == 1
+        assert delete_runs([run], by=agent.owner) == 1
+        assert not ScoredRun.objects.exists()
+
+        end_run(agent)
+
+        assert score_all() == 0
+        assert len(server.requests) == 1
+    assert rule.scored.get().state == "skipped"
+
+
+def test_what_a_judge_cost_for_a_run_deleted_meanwhile_is_counted():
+    agent = make_agent()
+    rule = make_rule(agent, daily_budget=Decimal("1"))
+    end_run(agent)
+    scored = ScoredRun.objects.select_related("run").get()
+    revisions = list_rule_revisions(rule)
+    ScoredRun.objects.all().delete()
+    paid = ScoreResult(value=1, passed=True, cost=Decimal("0.2"))
+
+    assert not store_run_scores(rule, scored, revisions, [paid])
+
+    rule.refresh_from_db()
+    assert (rule.used_runs, rule.used_cost) == (0, Decimal("0.2"))
+
+
+def test_a_rule_counts_what_an_earlier_release_has_used_of_the_day():
+    agent = make_agent()
+    rule = make_rule(agent, daily_runs=2)
+    end_run(agent)
+    score_all()
+    ScoringRule.objects.update(used_day=None, used_runs=0)
+    end_run(agent)
+    end_run(agent)
+
+    assert score_all() == 1
+
+    rule.refresh_from_db()
+    assert rule.used_runs == 2
 
 
 def test_a_failing_run_goes_to_the_queue_the_dataset_and_the_webhook(settings):
@@ -426,13 +510,35 @@ def test_a_rule_without_evaluators_says_so_and_scores_nothing():
 
     rule.refresh_from_db()
     assert "the evaluators of this rule are archived" in str(rule.problem)
-    assert rule.scored.get().state == "skipped"
+    assert rule.scored.get().state == "unscored"
     evaluator.archived_at = None
     evaluator.save()
     end_run(agent)
     assert score_all() == 1
     rule.refresh_from_db()
     assert rule.problem == ""
+
+
+def test_a_run_says_which_evaluator_was_unavailable():
+    agent = make_agent()
+    owner = agent.owner
+    left = make_yes_evaluator(owner)
+    archived = make_revision(owner, name="Old", config={"texts": ["never"]}).evaluator
+    theirs = make_revision(
+        make_user("ben"), name="Theirs", config={"texts": ["never"]}
+    ).evaluator
+    rule = make_rule(agent, evaluators=[left, archived, theirs])
+    archived.archived_at = timezone.now()
+    archived.save()
+    end_run(agent)
+
+    assert score_all() == 1
+
+    assert rule.scored.get().passed is True
+    scores = RunScore.objects.order_by("revision__evaluator__name")
+    names = scores.values_list("revision__evaluator__name", "passed")
+    assert list(names) == [("Contains", True), ("Old", None), ("Theirs", None)]
+    assert all("archived, or no longer shared" in one.problem for one in scores[1:])
 
 
 def test_a_pause_loses_no_vote_that_was_paid(monkeypatch):

@@ -59,7 +59,7 @@ def test_a_failed_cell_links_the_form_which_says_what_is_run(client, ann):
 
     assert url_of(cell) in page.content.decode()
     assert "Example 1 fails with Version 9" in form
-    assert "5 of 9 at most" in form
+    assert "6 of 9 at most" in form
     assert "Contains" in form
 
 
@@ -122,7 +122,9 @@ def test_the_page_names_the_first_failing_version_and_links_the_comparison(clien
 @pytest.mark.parametrize(
     ("first_bad", "sentence"),
     [
-        pytest.param(1, "Fails in version 1, the oldest one.", id="always"),
+        pytest.param(
+            1, "Fails in version 1, the oldest one. No version passes.", id="always"
+        ),
         pytest.param(99, "Version 6 passes now", id="not-reproduced"),
     ],
 )
@@ -130,6 +132,30 @@ def test_the_page_says_how_else_it_ended(client, ann, first_bad, sentence):
     found = finish_bisection(start(client, fail(ann)), first_bad=first_bad)
 
     assert sentence in text_of(client.get(f"/experiments/{found.pk}/"))
+
+
+def test_the_page_names_the_change_after_a_first_version_that_fails(client, ann):
+    found = start(client, fail(ann))
+    for _ in range(2):
+        turn(found)
+        end_runs(found, output="no")
+    turn(found)
+    running = text_of(client.get(f"/experiments/{found.pk}/"))
+
+    found = finish_bisection(found, first_good=2, first_bad=6)
+
+    assert "The oldest version fails, too." in running
+    page = text_of(client.get(f"/experiments/{found.pk}/"))
+    assert "Fails since version 6; version 5 passes." in page
+
+
+def test_the_page_says_how_many_versions_were_not_run(client, ann):
+    found = finish_bisection(start(client, fail(ann, 12)), first_bad=1)
+
+    page = text_of(client.get(f"/experiments/{found.pk}/"))
+
+    assert "No version that was run passes; 4 versions were not run." in page
+    assert "No version passes" not in page
 
 
 def test_the_list_reads_all_searches_at_once(client, ann):

@@ -15,6 +15,7 @@ from runs.services.scoring import manage_rule
 from runs.time_zone import ZONE_COOKIE
 from tests.annotation import make_queue
 from tests.experiments import make_revision
+from tests.html import text_of
 from tests.make import make_agent, make_dataset, make_user, make_webhook
 from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
 
@@ -284,3 +285,48 @@ def test_the_form_names_what_was_archived_since(client, ann):
     page = client.get(f"/rules/{rule.pk}/edit/").content.decode()
 
     assert f'<option value="{queue.pk}" selected>Complaints (archived)' in page
+
+
+def test_an_archived_evaluator_is_named_on_the_page_and_in_the_list(client, ann):
+    archived = make_revision(ann, name="Old", config={"texts": ["no"]}).evaluator
+    rule = make_rule(make_agent(ann), evaluators=[make_yes_evaluator(ann), archived])
+    assert "navailable" not in text_of(client.get(f"/rules/{rule.pk}/"))
+    assert "navailable" not in text_of(client.get("/rules/"))
+    archived.archived_at = timezone.now()
+    archived.save()
+    end_run(rule.agent)
+    score_all()
+
+    page = text_of(client.get(f"/rules/{rule.pk}/"))
+
+    assert "Old Unavailable" in page
+    assert page.count("Unavailable") == 1
+    assert "and therefore not used: Old." in page
+    assert "Old not scored" in page
+    assert "Evaluator unavailable" in text_of(client.get("/rules/"))
+
+
+def test_an_evaluator_that_is_no_longer_shared_is_named(client, ann):
+    theirs = make_revision(make_user("ben"), name="Theirs").evaluator
+    rule = make_rule(make_agent(ann), evaluators=[theirs])
+    end_run(rule.agent)
+    score_all()
+
+    page = text_of(client.get(f"/rules/{rule.pk}/"))
+
+    assert "and therefore not used: Theirs." in page
+    assert "Not scored: no evaluator available 1" in page
+    assert "No evaluator available" in page
+    assert "over a limit" not in page
+
+
+def test_runs_over_a_limit_are_counted_as_such(client, ann):
+    rule = make_rule(make_agent(ann), daily_runs=1)
+    for _ in range(2):
+        end_run(rule.agent)
+    score_all()
+
+    page = text_of(client.get(f"/rules/{rule.pk}/"))
+
+    assert "Not scored: over a limit of the day 1" in page
+    assert "no evaluator" not in page
