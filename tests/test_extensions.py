@@ -105,6 +105,23 @@ def test_an_outside_evaluator_scores_a_run(example):
     )
 
 
+@pytest.mark.parametrize(
+    ("tags", "answer", "applies", "problem"),
+    [
+        (("long",), "word", False, "The answer may be long."),
+        ((), None, True, "The run has no answer."),
+    ],
+)
+def test_an_outside_evaluator_says_why_a_run_has_no_score(
+    example, tags, answer, applies, problem
+):
+    given, record = EvaluationExample(tags=tags), EvaluationRecord(answer=answer)
+
+    score = score_record("length", {}, given, record)
+
+    assert (score.applies, score.problem, score.value) == (applies, problem, None)
+
+
 def test_a_provider_without_a_server_needs_no_base_url(example, client):
     client.force_login(make_user())
     fields = {"name": "Polly", "kind": "parrot", "base_url": "", "timeout": "60"}
