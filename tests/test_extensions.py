@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Group
 
 from runs import extensions
 from runs.engine.kinds.registry import (
@@ -17,7 +18,7 @@ from runs.evaluation.registry import EVALUATOR_KINDS, score_record
 from runs.evaluation.types import EvaluationExample, EvaluationRecord
 from runs.extensions import ExtensionBroken, load_extensions
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Agent, Evaluator, Provider, Run, Score
+from runs.models import Agent, Evaluator, EvaluatorRevision, Provider, Run, Score
 from runs.services.agentfile.load import import_agentfile
 from runs.services.experiments.create import (
     CandidateChoice,
@@ -27,9 +28,11 @@ from runs.services.experiments.create import (
 from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
-from tests.experiments import end_runs, make_examples, turn
+from tests.every_address import ask, list_addresses
+from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user
 from tests.worker import functions
+from tests.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -266,3 +269,58 @@ def test_an_outside_evaluator_has_a_form_and_scores_an_experiment(example, clien
             f"/experiments/{experiment.pk}/?cell={score.cell_id}"
         ).content.decode()
     )
+
+
+def test_an_evaluator_outlives_its_extension_and_can_only_be_archived(example, client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    evaluator = make_revision(ann, name="Brief", kind="length").evaluator
+    del EVALUATOR_KINDS["length"]
+    url = f"/evaluators/{evaluator.pk}/"
+
+    page = client.get(url).text
+    answer = client.post(url, {"name": "New", "visibility": "private"})
+
+    assert "The kind “length” is not registered" in page
+    assert answer.status_code == 200
+    said = "The kind 'length' is unknown."
+    assert answer.context["form"].non_field_errors() == [said]
+    assert client.post(f"{url}archive/").status_code == 302
+    evaluator.refresh_from_db()
+    assert (evaluator.name, evaluator.archived_at is None) == ("Brief", False)
+
+
+def test_no_page_needs_the_kind_of_a_stored_evaluator(client):
+    owner = make_user("root", is_superuser=True)
+    make_world(owner, Group.objects.create(name="crew"))
+    client.force_login(owner)
+    client.raise_request_exception = False
+    for rows in (Evaluator.objects, EvaluatorRevision.objects):
+        rows.update(kind="gone")
+
+    failed = [
+        (method, one.name)
+        for one in list_addresses()
+        for method in ("GET", "POST")
+        if ask(client, method, one.path).status_code >= 500
+    ]
+
+    assert failed == []
+
+
+def test_a_run_is_not_scored_by_a_kind_that_is_not_registered(example):
+    ann = make_user("ann")
+    revision = make_revision(ann, kind="length")
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [revision],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
+    del EVALUATOR_KINDS["length"]
+    turn(experiment)
+    end_runs(experiment)
+
+    assert turn(experiment).status == "done"
+    assert "The kind 'length' is unknown." in Score.objects.get().problem
