@@ -3,6 +3,8 @@
 import importlib
 import re
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,23 @@ from runs.engine.kinds.registry import (
     OUTPUT_PARSERS,
     PARSING_ERROR_HANDLERS,
 )
+from runs.evaluation.effects import FindSecrets, SecretsFound
 from runs.evaluation.registry import EVALUATOR_KINDS, score_record
 from runs.evaluation.types import EvaluationExample, EvaluationRecord
-from runs.extensions import ExtensionBroken, load_extensions
+from runs.extensions import (
+    EvaluationInput,
+    EvaluatorConfig,
+    EvaluatorKind,
+    ExtensionBroken,
+    ScoreResult,
+    load_extensions,
+)
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Agent, Evaluator, EvaluatorRevision, Provider, Run, Score
 from runs.services.agentfile.load import import_agentfile
+from runs.services.evaluation import extension_calls
+from runs.services.experiments.advance import advance_experiment
+from runs.services.experiments.claim import claim_experiments, release_experiments
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -29,10 +42,13 @@ from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
 from tests.every_address import ask, list_addresses
-from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.experiments import HOLDER, end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user
+from tests.timing import wait_until
 from tests.worker import functions
+from tests.worker.test_experiment_process import advancing, has_ended
 from tests.world import make_world
+from tools.sandbox.abandoned_calls import count_abandoned_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,6 +139,101 @@ def test_an_outside_evaluator_says_why_a_run_has_no_score(
     score = score_record("length", {}, given, record)
 
     assert (score.applies, score.problem, score.value) == (applies, problem, None)
+
+
+class NoSettings(EvaluatorConfig):
+    """Nothing to set."""
+
+
+def exit_process(config: NoSettings, given: EvaluationInput) -> ScoreResult:
+    sys.exit(3)
+
+
+def exit_after_asking(config: NoSettings, given: EvaluationInput):
+    yield FindSecrets(())
+    sys.exit(3)
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Return what evaluators that hang wait for."""
+    event = threading.Event()
+    yield event
+    event.set()
+    wait_until(lambda: count_abandoned_calls() == 0)
+
+
+@pytest.fixture
+def register(monkeypatch) -> Callable[..., None]:
+    def register_kind(evaluate: Callable[..., object], name: str = "odd") -> None:
+        kind = EvaluatorKind(name, NoSettings, evaluate)
+        monkeypatch.setitem(EVALUATOR_KINDS, name, kind)
+
+    return register_kind
+
+
+def score_odd_record() -> ScoreResult:
+    def find_nothing(effect: object) -> SecretsFound:
+        return SecretsFound(0)
+
+    example, record = EvaluationExample(), EvaluationRecord(answer="yes")
+    call = extension_calls.ExtensionCalls().call
+    return score_record("odd", {}, example, record, perform=find_nothing, call=call)
+
+
+@pytest.mark.parametrize("evaluate", [exit_process, exit_after_asking])
+def test_an_outside_evaluator_that_exits_gives_no_score(register, evaluate):
+    register(evaluate)
+
+    assert score_odd_record().problem == "The evaluator failed: SystemExit: 3"
+
+
+def test_an_outside_evaluator_that_never_returns_is_left_behind(
+    register, release, monkeypatch
+):
+    monkeypatch.setattr(extension_calls, "EXTENSION_SECONDS", 0.1)
+
+    def hang(config: NoSettings, given: EvaluationInput) -> None:
+        release.wait(60)
+
+    def hang_after_asking(config: NoSettings, given: EvaluationInput):
+        yield FindSecrets(())
+        release.wait(60)
+
+    for count, evaluate in enumerate((hang, hang_after_asking), 1):
+        register(evaluate)
+        assert score_odd_record().problem == "The evaluator did not end in 0.1 s."
+        assert count_abandoned_calls() == count
+
+
+def test_an_outside_evaluator_that_hangs_holds_up_no_other_experiment(
+    register, release
+):
+    register(lambda config, given: release.wait(60), "hangs")
+    register(exit_process, "exits")
+    ann = make_user("ann")
+    hanging, exiting, other = (
+        create_experiment(
+            make_examples(ann, 2),
+            [CandidateChoice(make_agent(ann))],
+            [make_revision(ann, name=kind, kind=kind)],
+            by=ann,
+            plan=ExperimentPlan(),
+        )
+        for kind in ("hangs", "exits", "contains")
+    )
+    for claimed in claim_experiments(HOLDER):
+        advance_experiment(claimed)
+        end_runs(claimed)
+    release_experiments(HOLDER)
+
+    with advancing(threading.Event()):
+        for one in (exiting, other):
+            wait_until(lambda one=one: has_ended(one))
+
+    assert not has_ended(hanging)
+    problems = Score.objects.filter(cell__experiment=exiting)
+    assert {one.problem for one in problems} == {"The evaluator failed: SystemExit: 3"}
 
 
 def test_a_provider_without_a_server_needs_no_base_url(example, client):
