@@ -40,7 +40,7 @@ from runs.engine.types import (
     ToolCall,
     Usage,
 )
-from runs.evaluation.errors import NotScored
+from runs.evaluation.errors import NotApplicable, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
@@ -69,6 +69,7 @@ __all__ = [
     "ModelCard",
     "ModelRequest",
     "NetPolicy",
+    "NotApplicable",
     "NotScored",
     "OpenAI",
     "OutputParser",

@@ -3,9 +3,12 @@
 import importlib
 import re
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Group
 
 from runs import extensions
 from runs.engine.kinds.registry import (
@@ -13,12 +16,23 @@ from runs.engine.kinds.registry import (
     OUTPUT_PARSERS,
     PARSING_ERROR_HANDLERS,
 )
+from runs.evaluation.effects import FindSecrets, SecretsFound
 from runs.evaluation.registry import EVALUATOR_KINDS, score_record
 from runs.evaluation.types import EvaluationExample, EvaluationRecord
-from runs.extensions import ExtensionBroken, load_extensions
+from runs.extensions import (
+    EvaluationInput,
+    EvaluatorConfig,
+    EvaluatorKind,
+    ExtensionBroken,
+    ScoreResult,
+    load_extensions,
+)
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Agent, Evaluator, Provider, Run, Score
+from runs.models import Agent, Evaluator, EvaluatorRevision, Provider, Run, Score
 from runs.services.agentfile.load import import_agentfile
+from runs.services.evaluation import extension_calls
+from runs.services.experiments.advance import advance_experiment
+from runs.services.experiments.claim import claim_experiments, release_experiments
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -27,9 +41,14 @@ from runs.services.experiments.create import (
 from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
-from tests.experiments import end_runs, make_examples, turn
+from tests.every_address import ask, list_addresses
+from tests.experiments import HOLDER, end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user
+from tests.timing import wait_until
 from tests.worker import functions
+from tests.worker.test_experiment_process import advancing, has_ended
+from tests.world import make_world
+from tools.sandbox.abandoned_calls import count_abandoned_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,6 +122,118 @@ def test_an_outside_evaluator_scores_a_run(example):
     assert "Extra inputs" in (
         score_record("length", {"least": 1}, EvaluationExample(), record).problem
     )
+
+
+@pytest.mark.parametrize(
+    ("tags", "answer", "applies", "problem"),
+    [
+        (("long",), "word", False, "The answer may be long."),
+        ((), None, True, "The run has no answer."),
+    ],
+)
+def test_an_outside_evaluator_says_why_a_run_has_no_score(
+    example, tags, answer, applies, problem
+):
+    given, record = EvaluationExample(tags=tags), EvaluationRecord(answer=answer)
+
+    score = score_record("length", {}, given, record)
+
+    assert (score.applies, score.problem, score.value) == (applies, problem, None)
+
+
+class NoSettings(EvaluatorConfig):
+    """Nothing to set."""
+
+
+def exit_process(config: NoSettings, given: EvaluationInput) -> ScoreResult:
+    sys.exit(3)
+
+
+def exit_after_asking(config: NoSettings, given: EvaluationInput):
+    yield FindSecrets(())
+    sys.exit(3)
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Return what evaluators that hang wait for."""
+    event = threading.Event()
+    yield event
+    event.set()
+    wait_until(lambda: count_abandoned_calls() == 0)
+
+
+@pytest.fixture
+def register(monkeypatch) -> Callable[..., None]:
+    def register_kind(evaluate: Callable[..., object], name: str = "odd") -> None:
+        kind = EvaluatorKind(name, NoSettings, evaluate)
+        monkeypatch.setitem(EVALUATOR_KINDS, name, kind)
+
+    return register_kind
+
+
+def score_odd_record() -> ScoreResult:
+    def find_nothing(effect: object) -> SecretsFound:
+        return SecretsFound(0)
+
+    example, record = EvaluationExample(), EvaluationRecord(answer="yes")
+    call = extension_calls.ExtensionCalls().call
+    return score_record("odd", {}, example, record, perform=find_nothing, call=call)
+
+
+@pytest.mark.parametrize("evaluate", [exit_process, exit_after_asking])
+def test_an_outside_evaluator_that_exits_gives_no_score(register, evaluate):
+    register(evaluate)
+
+    assert score_odd_record().problem == "The evaluator failed: SystemExit: 3"
+
+
+def test_an_outside_evaluator_that_never_returns_is_left_behind(
+    register, release, monkeypatch
+):
+    monkeypatch.setattr(extension_calls, "EXTENSION_SECONDS", 0.1)
+
+    def hang(config: NoSettings, given: EvaluationInput) -> None:
+        release.wait(60)
+
+    def hang_after_asking(config: NoSettings, given: EvaluationInput):
+        yield FindSecrets(())
+        release.wait(60)
+
+    for count, evaluate in enumerate((hang, hang_after_asking), 1):
+        register(evaluate)
+        assert score_odd_record().problem == "The evaluator did not end in 0.1 s."
+        assert count_abandoned_calls() == count
+
+
+def test_an_outside_evaluator_that_hangs_holds_up_no_other_experiment(
+    register, release
+):
+    register(lambda config, given: release.wait(60), "hangs")
+    register(exit_process, "exits")
+    ann = make_user("ann")
+    hanging, exiting, other = (
+        create_experiment(
+            make_examples(ann, 2),
+            [CandidateChoice(make_agent(ann))],
+            [make_revision(ann, name=kind, kind=kind)],
+            by=ann,
+            plan=ExperimentPlan(),
+        )
+        for kind in ("hangs", "exits", "contains")
+    )
+    for claimed in claim_experiments(HOLDER):
+        advance_experiment(claimed)
+        end_runs(claimed)
+    release_experiments(HOLDER)
+
+    with advancing(threading.Event()):
+        for one in (exiting, other):
+            wait_until(lambda one=one: has_ended(one))
+
+    assert not has_ended(hanging)
+    problems = Score.objects.filter(cell__experiment=exiting)
+    assert {one.problem for one in problems} == {"The evaluator failed: SystemExit: 3"}
 
 
 def test_a_provider_without_a_server_needs_no_base_url(example, client):
@@ -249,3 +380,58 @@ def test_an_outside_evaluator_has_a_form_and_scores_an_experiment(example, clien
             f"/experiments/{experiment.pk}/?cell={score.cell_id}"
         ).content.decode()
     )
+
+
+def test_an_evaluator_outlives_its_extension_and_can_only_be_archived(example, client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    evaluator = make_revision(ann, name="Brief", kind="length").evaluator
+    del EVALUATOR_KINDS["length"]
+    url = f"/evaluators/{evaluator.pk}/"
+
+    page = client.get(url).text
+    answer = client.post(url, {"name": "New", "visibility": "private"})
+
+    assert "The kind “length” is not registered" in page
+    assert answer.status_code == 200
+    said = "The kind 'length' is unknown."
+    assert answer.context["form"].non_field_errors() == [said]
+    assert client.post(f"{url}archive/").status_code == 302
+    evaluator.refresh_from_db()
+    assert (evaluator.name, evaluator.archived_at is None) == ("Brief", False)
+
+
+def test_no_page_needs_the_kind_of_a_stored_evaluator(client):
+    owner = make_user("root", is_superuser=True)
+    make_world(owner, Group.objects.create(name="crew"))
+    client.force_login(owner)
+    client.raise_request_exception = False
+    for rows in (Evaluator.objects, EvaluatorRevision.objects):
+        rows.update(kind="gone")
+
+    failed = [
+        (method, one.name)
+        for one in list_addresses()
+        for method in ("GET", "POST")
+        if ask(client, method, one.path).status_code >= 500
+    ]
+
+    assert failed == []
+
+
+def test_a_run_is_not_scored_by_a_kind_that_is_not_registered(example):
+    ann = make_user("ann")
+    revision = make_revision(ann, kind="length")
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [revision],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
+    del EVALUATOR_KINDS["length"]
+    turn(experiment)
+    end_runs(experiment)
+
+    assert turn(experiment).status == "done"
+    assert "The kind 'length' is unknown." in Score.objects.get().problem

@@ -6,6 +6,8 @@ EvaluationError
   InvalidScore         an evaluator answered something that is not a score
 """
 
+from tools.text.translatable import translatable
+
 
 class EvaluationError(Exception):
     """The message is the reason that people read."""
@@ -21,3 +23,9 @@ class NotApplicable(NotScored):
 
 class InvalidScore(EvaluationError):
     """An evaluator answered something that is not a score."""
+
+
+def describe_evaluator_error(error: BaseException) -> str:
+    """Return the reason of a run whose evaluator raised what it should not."""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return translatable("The evaluator failed: %(error)s", error=said[:500])

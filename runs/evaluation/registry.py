@@ -1,15 +1,22 @@
 """All kinds of evaluators, one line each, and how a run is scored by one."""
 
 from collections.abc import Callable
+from functools import partial
+from inspect import GEN_RUNNING, getgeneratorstate
 from types import GeneratorType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from runs.evaluation.code import CODE
 from runs.evaluation.effects import AskingEvaluation, EvaluatorEffect, EvaluatorOutcome
-from runs.evaluation.errors import EvaluationError, NotApplicable, NotScored
+from runs.evaluation.errors import (
+    EvaluationError,
+    NotApplicable,
+    NotScored,
+    describe_evaluator_error,
+)
 from runs.evaluation.json_answer import JSON
 from runs.evaluation.judge import JUDGE
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
@@ -42,15 +49,37 @@ EVALUATOR_KINDS: dict[str, EvaluatorKind] = {
         JUDGE,
     )
 }
+BUILT_IN_KINDS = frozenset(EVALUATOR_KINDS)
+
+
+def is_extension_kind(name: str) -> bool:
+    return name in EVALUATOR_KINDS and name not in BUILT_IN_KINDS
+
+
+def is_slow_kind(name: str) -> bool:
+    """Whether a score may take from seconds to minutes; of extensions, any may."""
+    kind = EVALUATOR_KINDS.get(name)
+    needs = kind.needs if kind else "nothing"
+    return is_extension_kind(name) or needs in {"sandbox", "model"}
 
 
 def list_slow_kinds() -> list[str]:
-    """Return the kinds of which a score may take from seconds to minutes."""
-    slow = {"sandbox", "model"}
-    return [name for name, kind in EVALUATOR_KINDS.items() if kind.needs in slow]
+    return list(filter(is_slow_kind, EVALUATOR_KINDS))
 
 
+R = TypeVar("R")
 PerformEffect = Callable[[EvaluatorEffect], EvaluatorOutcome]
+
+
+class CallEvaluator(Protocol):
+    """Calls the code of an evaluator."""
+
+    def __call__(self, code: Callable[[], R], /) -> R: ...
+
+
+def call_here(code: Callable[[], R], /) -> R:
+    """Call code of Agentsite, which may be trusted to end."""
+    return code()
 
 
 class ConfigProblem(NamedTuple):
@@ -114,50 +143,49 @@ def score_record(
     *,
     baseline: EvaluationRecord | None = None,
     perform: PerformEffect = refuse_effect,
+    call: CallEvaluator = call_here,
 ) -> ScoreResult:
     """Return the score; never raises.
 
-    `perform` does what a kind with `needs` asks for, and raises `NotScored` if it
-    cannot. Whatever goes wrong, the run is not scored, and the result says why.
+    `call` calls the code of the kind; it may raise `NotScored` in its place. `perform`
+    does what a kind with `needs` asks for, and raises `NotScored` if it cannot.
+    Whatever goes wrong, the run is not scored, and the result says why.
     """
     try:
-        settings = load_evaluator_config(kind, config)
+        settings = call(partial(load_evaluator_config, kind, config))
         given = EvaluationInput(example, record, baseline)
-        result = EVALUATOR_KINDS[kind].evaluate(settings, given)
+        result = call(partial(EVALUATOR_KINDS[kind].evaluate, settings, given))
         if isinstance(result, GeneratorType):
-            result = drive_evaluation(result, perform)
+            result = drive_evaluation(result, perform, call)
     except NotApplicable as reason:
         return ScoreResult.not_scored(str(reason), applies=False)
     except EvaluationError as reason:
         return ScoreResult.not_scored(str(reason))
     except Exception as error:  # noqa: BLE001  (the border to evaluators of others)
-        return not_scored_by_error(error)
+        return ScoreResult.not_scored(describe_evaluator_error(error))
     return check_result(result)
 
 
-def drive_evaluation(asking: AskingEvaluation, perform: PerformEffect) -> ScoreResult:
+def drive_evaluation(
+    asking: AskingEvaluation, perform: PerformEffect, call: CallEvaluator
+) -> ScoreResult:
     """Perform each effect that an evaluator asks for; return its score."""
     try:
-        effect = next(asking)
+        effect = call(partial(next, asking))
         while True:
             try:
                 outcome = perform(effect)
             except EvaluationError as reason:
-                effect = asking.throw(reason)
+                effect = call(partial(asking.throw, reason))
             else:
-                effect = asking.send(outcome)
+                effect = call(partial(asking.send, outcome))
     except StopIteration as end:
         result: ScoreResult = end.value
         return result
     finally:
-        asking.close()
-
-
-def not_scored_by_error(error: Exception) -> ScoreResult:
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return ScoreResult.not_scored(
-        translatable("The evaluator failed: %(error)s", error=said[:500])
-    )
+        # one that was left behind cannot be closed
+        if getgeneratorstate(asking) != GEN_RUNNING:
+            call(asking.close)
 
 
 def check_result(result: Any) -> ScoreResult:

@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20.0
 """Seconds after which a process that is shutting down exits, even with hung threads."""
-MAX_ABANDONED_CALLS = 20
-"""Hung function tools after which a worker drains and restarts."""
 
 MAX_CLOCK_DIFFERENCE = 30.0
 """Seconds between this machine's clock and the database's; more is reported."""
@@ -131,7 +129,10 @@ def unregister_worker() -> None:
 def _watch_abandoned_calls(process: WorkerState, stop: threading.Event) -> None:
     """Restart the process when too many of its threads hang in tool code."""
     while not stop.wait(5):
-        if abandoned_calls.count_abandoned_calls() >= MAX_ABANDONED_CALLS:
+        if (
+            abandoned_calls.count_abandoned_calls()
+            >= abandoned_calls.MAX_ABANDONED_CALLS
+        ):
             logger.error(
                 "%s tools hang; this worker restarts",
                 abandoned_calls.count_abandoned_calls(),

@@ -1,8 +1,15 @@
 """Datasets, evaluators and experiments through the API, from examples to scores."""
 
+from decimal import Decimal
+
 import pytest
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
 from runs.services.gates.edit import GatePlan, save_gate
 from runs.store.specs import load_spec
 from tests.api.make_client import Api, fields_of
@@ -181,6 +188,24 @@ def test_stop_and_resume(ann, api):
     assert api.post(f"{path}/stop").json()["status"] == "stopped"
     assert api.post(f"{path}/stop").status_code == 409
     assert api.post(f"{path}/resume", {"budget": 2}).json()["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("body", "budget"),
+    [({}, 1.5), ({"budget": None}, None), ({"budget": 2}, 2.0)],
+)
+def test_resuming_keeps_a_budget_that_is_left_out(ann, api, body, budget):
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [make_revision(ann)],
+        by=ann,
+        plan=ExperimentPlan(budget=Decimal("1.5")),
+    )
+    path = f"experiments/{experiment.pk}"
+    api.post(f"{path}/stop")
+
+    assert api.post(f"{path}/resume", body).json()["budget"] == budget
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ QUICK_SECONDS = 0.02
 """Until a call counts as slow: less than people notice, and most functions need."""
 MAX_IDLE = 64
 """Threads kept for the next calls."""
+MAX_ABANDONED_CALLS = 20
+"""Left behind and still running, before the process should restart."""
 
 _lock = threading.Lock()
 _idle: deque["_CallThread"] = deque()

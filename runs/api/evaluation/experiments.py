@@ -84,7 +84,7 @@ class ResumeExperimentBody(StrictBody):
     """How an experiment continues."""
 
     budget: Budget | None = None
-    """The new budget; null for none."""
+    """The new budget; null for none. Left out, it stays as it is."""
 
 
 class ExperimentShape(Shape):
@@ -351,9 +351,10 @@ def stop_experiment_for_user(request: HttpRequest, user: User, pk: str) -> HttpR
 def resume_experiment_for_user(
     request: HttpRequest, user: User, pk: str, body: ResumeExperimentBody
 ) -> HttpResponse:
-    """Start the runs that are missing."""
+    """Start the runs that are missing; a budget that is left out stays as it is."""
     row = get_experiment_for_user(user, pk)
-    if not resume_experiment(row, by=user, budget=body.budget):
+    budget = body.budget if "budget" in body.model_fields_set else row.budget
+    if not resume_experiment(row, by=user, budget=budget):
         raise field_problem("status", "The experiment is not stopped.", 409)
     return json_response(experiment_json(get_experiment_for_user(user, pk)))
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
+from runs.evaluation.kind import EvaluatorConfig
 from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
 from runs.forms.evaluators.config_fields import (
     CONFIG_FIELD,
@@ -27,7 +28,10 @@ else:
 
 
 class EvaluatorForm(_ModelForm):
-    """An evaluator of a kind that is set already."""
+    """An evaluator of a kind that is set already.
+
+    It is never valid if the kind is of an extension that is no longer loaded.
+    """
 
     class Meta:
         model = Evaluator
@@ -40,7 +44,8 @@ class EvaluatorForm(_ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
-        self.config_model = EVALUATOR_KINDS[self.instance.kind].config_model
+        kind = EVALUATOR_KINDS.get(self.instance.kind)
+        self.config_model = kind.config_model if kind else EvaluatorConfig
         fields = build_config_fields(self.config_model)
         self.fields |= fields
         for name, value in self.instance.config.items():

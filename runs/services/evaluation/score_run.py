@@ -17,7 +17,12 @@ from runs.evaluation.effects import (
     SecretsFound,
 )
 from runs.evaluation.errors import NotScored
-from runs.evaluation.registry import score_record
+from runs.evaluation.registry import (
+    CallEvaluator,
+    call_here,
+    is_extension_kind,
+    score_record,
+)
 from runs.evaluation.types import (
     EvaluationExample,
     EvaluationRecord,
@@ -27,6 +32,7 @@ from runs.evaluation.types import (
 from runs.models import AgentStep, ModelCall, Run
 from runs.services.errors import ScoringInterrupted
 from runs.services.evaluation.ask_judge import JudgeSession
+from runs.services.evaluation.extension_calls import ExtensionCalls
 from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
 from runs.store.commits import release_connection
 from runs.store.sanitizer import HIDDEN, Sanitizer
@@ -99,8 +105,12 @@ def score_run(
             interruptions.append(error)
             raise
 
+    call: CallEvaluator = call_here
+    if is_extension_kind(kind):
+        release_connection()  # its code may take long
+        call = ExtensionCalls().call
     result = score_record(
-        kind, config, example, record, baseline=theirs, perform=perform
+        kind, config, example, record, baseline=theirs, perform=perform, call=call
     )
     if interruptions:
         raise interruptions[0]

@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
 from functools import partial
 from math import ceil
 from typing import NamedTuple, Protocol
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -40,9 +39,11 @@ from runs.services.errors import (
     RunsError,
     ScoringInterrupted,
 )
+from runs.services.evaluation.judge_requests import is_judge
 from runs.services.evaluation.score_run import do_nothing
 from runs.services.experiments.bisect import extend_bisection, is_search_over
 from runs.services.experiments.claim import renew_lease
+from runs.services.experiments.control import reopen_unjudged_cells
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import (
     ScoringTurn,
@@ -50,6 +51,8 @@ from runs.services.experiments.score_cells import (
     needs_only_records,
     score_cells,
 )
+from runs.services.experiments.spending import is_budget_used, load_spending
+from runs.services.experiments.verdict_limit import VerdictLimit
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import variables_of_spec
 from runs.services.tool_modes.select_mode import find_visible_run
@@ -246,6 +249,7 @@ def start_cells(experiment: Experiment) -> int:
         Q(run=None) | Q(run__status__in=FINISHED_STATUSES)
     )
     free = experiment.concurrency - unfinished.count()
+    free = count_affordable_runs(experiment, most=free)
     if free <= 0 or not waiting.exists():
         return 0
     candidates = load_candidates(experiment)
@@ -262,6 +266,21 @@ def start_cells(experiment: Experiment) -> int:
         if blocked.includes_needed or not has_more:
             stop_with_problem(experiment, next(iter(blocked.reasons.values())))
     return count
+
+
+def count_affordable_runs(experiment: Experiment, *, most: int) -> int:
+    """Return how many runs may be started, with the verdicts that are not made yet.
+
+    What a verdict costs is not known before the first one. Until then, few runs wait
+    for theirs.
+    """
+    if experiment.budget is None:
+        return most
+    spending = load_spending(experiment)
+    unscored = experiment.cells.filter(state=State.STARTED).count()
+    if not spending.scored and any(map(is_judge, experiment.evaluators.all())):
+        most = min(most, experiment.concurrency - unscored)
+    return spending.count_runs(unscored=unscored, most=most)
 
 
 def find_needed_baseline(experiment: Experiment) -> int | None:
@@ -417,10 +436,19 @@ def score_slowly(
     turn: ScoringTurn,
     slow: SlowScoring,
 ) -> None:
-    """Give runs to `slow`, as long as it has few of this experiment."""
+    """Give runs to `slow`, as long as it has few of this experiment.
+
+    Judges are asked while the budget allows it. When it is used up and the experiment
+    has stopped, the other runs are stored as not scored.
+    """
+    limit = VerdictLimit(experiment, revisions)
 
     def score(cell: ExperimentRun) -> int:
-        count = score_cells([cell], revisions, turn)
+        others = max(len(slow.list_cells(experiment.pk)) - 1, 0)
+        answer = limit.decide(cell, in_flight=others)
+        if answer == "wait":
+            return 0
+        count = score_cells([cell], revisions, turn, with_judges=answer == "ask")
         if turn.postponed:
             pause = min(turn.postponed, MAX_POSTPONED_SECONDS)
             postponed_until[experiment.pk] = time.monotonic() + pause
@@ -428,7 +456,8 @@ def score_slowly(
 
     known = slow.list_cells(experiment.pk)
     ended = find_ended_cells(experiment, revisions).exclude(pk__in=known)
-    for cell in ended[: max(MOST_SLOW - len(known), 0)]:
+    free = max(MOST_SLOW - len(known), 0)
+    for cell in ended[: limit.count_runs(in_flight=len(known), most=free)]:
         slow.add(cell, partial(score, cell))
 
 
@@ -464,20 +493,6 @@ def find_unfinished_baselines(experiment: Experiment) -> QuerySet[ExperimentRun]
     return same.exclude(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
 
 
-def is_budget_used(experiment: Experiment) -> bool:
-    """Whether ended and unfinished runs have cost the budget."""
-    if experiment.budget is None:
-        return False
-    unfinished = Q(state=State.STARTED)
-    found = experiment.cells.aggregate(
-        ended=Sum("cost", filter=~unfinished, default=Decimal(0)),
-        # of those that are scored again, too
-        judges=Sum("judge_cost", filter=unfinished, default=Decimal(0)),
-        runs=Sum("run__cost", filter=unfinished, default=Decimal(0)),
-    )
-    return bool(sum(found.values()) >= experiment.budget)
-
-
 def stop_with_problem(experiment: Experiment, problem: str) -> None:
     """Start no more runs; those that are unfinished are still scored."""
     running = Experiment.objects.filter(
@@ -497,6 +512,8 @@ def finish_experiment(experiment: Experiment) -> bool:
         return False
     if experiment.is_bisection and not is_search_over(experiment):
         return False  # its last run was scored after this turn had looked for more
+    if reopen_unjudged_cells(experiment):  # the budget was raised meanwhile
+        return False
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
     # In one statement: a gate judges an ended experiment by its figures.
     figures = compute_figures(experiment, at=timezone.now().isoformat())

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.evaluation.combine import combine_scores
 from runs.models import Evaluator, Experiment, ExperimentRun, Score
+from runs.services.experiments.score_cells import NOT_JUDGED
 from tools.audit.write import write_entry
 from tools.text.translatable import translatable
 
@@ -43,10 +44,29 @@ def resume_experiment(
             status=Experiment.Status.RUNNING, problem="", budget=budget
         )
         if resumed:
+            reopen_unjudged_cells(experiment)
             write_entry(
                 "resumed", "experiment", experiment.name, number=experiment.pk, by=by
             )
     return bool(resumed)
+
+
+def reopen_unjudged_cells(experiment: Experiment) -> bool:
+    """Let workers score the runs that no judge was asked about; whether there are any.
+
+    Either all judges were asked about a run, or none, so no verdict is discarded.
+    """
+    unjudged = Score.objects.filter(cell=OuterRef("pk"), problem=NOT_JUDGED)
+    done = experiment.cells.filter(state=ExperimentRun.State.DONE)
+    with transaction.atomic():
+        reopened = done.filter(Exists(unjudged)).update(
+            state=ExperimentRun.State.STARTED
+        )
+        if reopened:
+            # only those of reopened runs: others have none before they are done
+            started = Q(cell__state=ExperimentRun.State.STARTED)
+            Score.objects.filter(started, cell__experiment=experiment).delete()
+    return bool(reopened)
 
 
 def score_again(cell: ExperimentRun) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import F
 from runs.evaluation.answer_text import describe_failed_run
 from runs.evaluation.combine import combine_scores
 from runs.evaluation.judge import compares_with_baseline
-from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.evaluation.registry import EVALUATOR_KINDS, is_slow_kind
 from runs.evaluation.types import (
     EvaluationExample,
     EvaluationRecord,
@@ -35,6 +35,8 @@ from runs.services.evaluation.score_run import (
 from tools.text.translatable import translatable
 
 RUN_DELETED = translatable("The run was deleted before it was scored.")
+NOT_JUDGED = translatable("The budget is used up. Enter a higher one to resume.")
+"""The problem of a run that no judge was asked about."""
 MAX_BATCH_SECONDS = 1.0
 """Of computing, before the scores of a batch are stored."""
 MIN_POSTPONED_SECONDS = 1.0
@@ -56,11 +58,14 @@ def score_cells(
     cells: Sequence[ExperimentRun],
     revisions: Sequence[EvaluatorRevision],
     turn: ScoringTurn,
+    *,
+    with_judges: bool = True,
 ) -> int:
     """Store the scores of ended runs; return how many another worker did not store.
 
     Evaluators run outside the transaction that stores what they say. If they take
-    long, the last runs are left for the next turn.
+    long, the last runs are left for the next turn. Without judges, because the budget
+    is used up, their scores are missing until the experiment is resumed.
     """
     records = load_evaluation_records([cell.run for cell in cells if cell.run])
     found, began = [], time.monotonic()
@@ -68,7 +73,10 @@ def score_cells(
         if turn.postponed:
             break
         try:
-            found.append((cell, evaluate_cell(cell, revisions, records, turn)))
+            results = evaluate_cell(
+                cell, revisions, records, turn, with_judges=with_judges
+            )
+            found.append((cell, results))
         except ScoringPostponed as postponed:
             turn.postponed = max(postponed.seconds, MIN_POSTPONED_SECONDS)
         except ScoringInterrupted:
@@ -124,6 +132,8 @@ def evaluate_cell(
     revisions: Sequence[EvaluatorRevision],
     records: Mapping[int, EvaluationRecord],
     turn: ScoringTurn,
+    *,
+    with_judges: bool = True,
 ) -> list[ScoreResult]:
     """Return what each evaluator says of a run."""
     run, example = cell.run, build_evaluation_example(cell.example)
@@ -136,6 +146,9 @@ def evaluate_cell(
     for one in revisions:
         if one.pk in comparing and baseline == cell:
             results.append(BASELINE_SCORE)
+            continue
+        if is_judge(one) and not with_judges:
+            results.append(ScoreResult.not_scored(NOT_JUDGED))
             continue
         result = score_run(
             run,
@@ -153,9 +166,10 @@ def evaluate_cell(
 
 
 def needs_only_records(revision: EvaluatorRevision) -> bool:
-    """Whether it computes: it asks no model and executes no code."""
+    """Whether it computes: it asks no model and executes no code of others."""
     kind = EVALUATOR_KINDS.get(revision.kind)
-    return kind is not None and kind.needs == "nothing"
+    is_slow = is_slow_kind(revision.kind)
+    return kind is not None and kind.needs == "nothing" and not is_slow
 
 
 def is_comparing(revision: EvaluatorRevision) -> bool:

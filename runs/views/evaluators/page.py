@@ -125,6 +125,7 @@ def render_evaluator(request: HtmxRequest, context: dict[str, Any]) -> HttpRespo
     evaluator: Evaluator | None = context["evaluator"]
     context |= {
         "kind": get_evaluator_kind_label(form.instance.kind),
+        "is_registered": form.instance.kind in EVALUATOR_KINDS,
         "trial": EvaluatorTrialForm(request.user),
         "may_edit": context.get("may_edit", True),
         "revisions": list_revisions(evaluator, request.user) if evaluator else [],

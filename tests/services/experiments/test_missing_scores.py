@@ -8,7 +8,7 @@ from runs.models import Evaluator, Experiment, ExperimentRun, Score
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
-from runs.services.experiments.advance import advance_experiment, is_budget_used
+from runs.services.experiments.advance import advance_experiment
 from runs.services.experiments.claim import find_open_experiments
 from runs.services.experiments.control import (
     combine_remaining_scores,
@@ -22,6 +22,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.figures import load_stored_figures
+from runs.services.experiments.spending import is_budget_used
 from runs.worker.slow_scoring import ScoringThreads
 from tests.experiments import (
     claim_experiment,
