@@ -230,8 +230,10 @@ def test_an_outside_evaluator_that_hangs_holds_up_no_other_experiment(
     with advancing(threading.Event()):
         for one in (exiting, other):
             wait_until(lambda one=one: has_ended(one))
+        assert not has_ended(hanging)
+        release.set()
+        wait_until(lambda: has_ended(hanging))
 
-    assert not has_ended(hanging)
     problems = Score.objects.filter(cell__experiment=exiting)
     assert {one.problem for one in problems} == {"The evaluator failed: SystemExit: 3"}
 
