@@ -1,5 +1,6 @@
 """The page of a tool: who may edit and test it, and with which values."""
 
+import re
 from html import unescape
 
 import pytest
@@ -199,6 +200,17 @@ def test_a_page_without_a_script_comes_back_as_it_is_typed(path):
     assert (pane.result, tool.config) == (None, DOUBLE)
     assert 'name="arg-x" value="4" form="tool-form"' in page
     assert f'data-call\n      form="tool-form" formaction="{path}"' in page
+
+
+@pytest.mark.parametrize("path", ["/tools/twice/", "/tools/new/python/"])
+def test_arguments_are_sent_with_the_form_without_a_script(path):
+    make_twice()
+
+    page = client_of(admin()).get(path).content.decode()
+
+    assert re.search(r'name="arg-\w+"[^>]* form="tool-form"', page)
+    assert f'data-call\n      form="tool-form" formaction="{path}try/"' in page
+    assert "needs-script" not in page.partition("data-call")[2].partition(">")[0]
 
 
 def test_a_new_tool_belongs_to_who_creates_it():
