@@ -263,6 +263,21 @@ def test_the_result_shows_the_response_without_the_secret(settings):
     assert {"connect", "waiting", "download"} <= set(exchange.phases)
 
 
+def test_a_call_that_fails_after_a_good_status_has_no_red_status(settings):
+    settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
+    image = Answer(b"\x89PNG\0" * 2560, content_type="image/png")
+    with serve(lambda got: image) as server:
+        config = {"method": "GET", "url": f"{server.url}/a.png"}
+        make_twice(kind="http", config=config, args_schema=None)
+        page = client_of(admin()).post("/tools/twice/try/", {"arg-input": "x"})
+
+    shown = re.sub(r"[ \n]+", " ", strip_tags(page.content.decode()))
+    pills = re.findall(r'data-status="failed">.*?</svg>([^<]*)<', page.content.decode())
+    assert [word.strip() for word in pills] == ["Failed", "Failed"]
+    assert ", 200 OK, 12.5\xa0KB" in shown
+    assert "answered with 12,800 bytes of image/png, no text." in shown
+
+
 def test_a_credential_of_somebody_else_cannot_be_selected(settings):
     settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
     ann = make_user("ann", is_staff=True)
