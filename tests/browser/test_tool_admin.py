@@ -96,6 +96,27 @@ def test_arguments_are_not_part_of_the_form_with_a_script(browser, lived_in):
     context.close()
 
 
+def test_a_large_document_is_pasted(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/admin/tools/tool/import/")
+    info = {"title": "Large", "version": "1", "description": "long " * 1_000_000}
+    paths = {"/orders": {"get": {"operationId": "listOrders"}}}
+    servers = [{"url": "https://a.example"}]
+    text = {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}
+    page.evaluate(
+        "text => { document.querySelector('[name=document]').value = text }",
+        json.dumps(text),
+    )
+
+    page.click("text=Show operations")
+
+    expect(page.locator("#openapi-choice")).to_contain_text("listOrders")
+    assert received == []
+    context.close()
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
