@@ -4,6 +4,8 @@ import logging
 import sys
 from collections.abc import Callable
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError, connection
 from django.http import (
     HttpRequest,
@@ -24,7 +26,10 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer without reading more of the request."""
-    return HttpResponse(render_to_string("400.html"), status=400)
+    megabytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024 / 1024
+    is_too_large = isinstance(exception, RequestDataTooBig)
+    context = {"megabytes": megabytes if is_too_large else None}
+    return HttpResponse(render_to_string("400.html", context), status=400)
 
 
 class MethodNotAllowedPage:

@@ -261,6 +261,25 @@ def test_a_marked_line_moves_with_the_text_until_it_is_changed(opened, lived_in)
     expect(wrong).to_have_count(0)
 
 
+@pytest.mark.parametrize("opened", SIZES, indirect=True)
+def test_the_place_of_the_caret_and_the_lines_are_counted(opened, lived_in):
+    open_code(opened, lived_in.url, "a = 1\nb = 2")
+    place, size, _help = opened.locator(".editor > footer > span").all()
+
+    opened.keyboard.press("Control+Home")
+    expect(place).to_have_text("Line 1, column 1")
+    expect(size).to_have_text("2 lines")
+    opened.keyboard.press("Control+End")
+    opened.keyboard.type("3")
+    expect(place).to_have_text("Line 2, column 7")
+    opened.keyboard.press("Control+a")
+    opened.keyboard.press("Delete")
+
+    expect(place).to_have_text("Line 1, column 1")
+    expect(size).to_have_text("1 line")
+    assert overflow(opened) == 0
+
+
 def test_a_failed_try_marks_the_line(opened, lived_in):
     opened.goto(f"{lived_in.url}/tools/new/python/")
     opened.fill("[name=name]", "fails_late")

@@ -51,9 +51,7 @@ def test_typed_values_are_tried_without_a_script(browser, lived_in):
     page.click("text=Define arguments")
     page.fill("#schema-0-name", "x")
     page.select_option("#schema-0-type", "integer")
-    expect(page.locator("[data-call]")).to_be_hidden()
-
-    page.click("button[name=refresh]")
+    page.click("[data-preview]")
     x.fill("14")
     x.press("Enter")
     expect(page.locator("#tool-preview")).to_contain_text("Nothing was sent.")
@@ -72,13 +70,50 @@ def test_typed_values_are_tried_without_a_script(browser, lived_in):
     page.goto(f"{lived_in.url}/tools/double/")
     saved = code.input_value()
     code.fill("x * 7")
-    page.click("button[name=refresh]")
     x.fill("6")
     page.click("[data-call]")
     expect(page.locator("#tool-result-text")).to_have_text("42")
     expect(code).to_have_value("x * 7")
+    page.click("#tool-trials [name=trial] >> nth=0")
+    expect(x).to_have_value("6")
+    expect(code).to_have_value("x * 7")
     page.goto(f"{lived_in.url}/tools/double/")
     expect(code).to_have_value(saved)
+    context.close()
+
+
+def test_arguments_are_not_part_of_the_form_with_a_script(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/double/")
+    page.fill("[name=arg-x]", "21")
+
+    expect(page.locator("#tool-form [data-unsaved]")).to_be_hidden()
+    page.press("[name=arg-x]", "Enter")
+
+    expect(page.locator("#tool-result-text")).to_have_text("42")
+    expect(page).to_have_url(f"{lived_in.url}/tools/double/")
+    context.close()
+
+
+def test_a_large_document_is_pasted(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/admin/tools/tool/import/")
+    info = {"title": "Large", "version": "1", "description": "long " * 1_000_000}
+    paths = {"/orders": {"get": {"operationId": "listOrders"}}}
+    servers = [{"url": "https://a.example"}]
+    text = {"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths}
+    page.evaluate(
+        "text => { document.querySelector('[name=document]').value = text }",
+        json.dumps(text),
+    )
+
+    page.click("text=Show operations")
+
+    expect(page.locator("#openapi-choice")).to_contain_text("listOrders")
+    assert received == []
     context.close()
 
 

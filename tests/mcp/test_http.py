@@ -110,7 +110,7 @@ def test_stop_ends_a_call_that_hangs():
 def test_ten_megabytes_are_not_taken_in():
     with (
         mcp_server() as running,
-        pytest.raises(ToolFailed, match="larger than 10485760 bytes"),
+        pytest.raises(ToolFailed, match="larger than 10,485,760 bytes"),
         open_mcp_session(link_to(running), MINUTE()) as session,
     ):
         session.call("large", {"megabytes": 10}, MINUTE())

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tools.forms.python_examples import MONTY_MODULES, PYTHON_EXAMPLES
@@ -16,6 +17,7 @@ from tools.kinds.python import (
     find_error_line,
     is_variable_name,
 )
+from tools.text.translatable import translate_text
 from tools.typed_generics import StrOrPromise
 
 INTERPRETERS = [
@@ -101,7 +103,7 @@ class PythonToolForm(ToolForm):
             self.fields["code"].initial = PYTHON_EXAMPLES[0].code
         if "interpreter" in self.fields and (flaw := find_cpython_flaw()):
             self.fields["interpreter"].widget.flaw = flaw
-            self.fields["interpreter"].help_text = flaw
+            self.fields["interpreter"].help_text = translate_text(flaw, gettext)
 
     def clean_code(self) -> str:
         """Refuse code with syntax errors, without running it."""
@@ -117,7 +119,7 @@ class PythonToolForm(ToolForm):
         """Refuse CPython if it is disabled or its sandbox fails the check."""
         chosen: str = self.cleaned_data["interpreter"] or "monty"
         if chosen == "cpython" and (flaw := find_cpython_flaw()):
-            raise ValidationError(flaw)
+            raise ValidationError(translate_text(flaw, gettext))
         return chosen
 
     def clean_args_schema(self) -> dict[str, Any] | None:

@@ -42,7 +42,7 @@ class UnreadableResponse(ToolFailed):
 
     def __init__(self, response: Response) -> None:
         super().__init__(
-            f"{response.where} answered with {len(response.body)} bytes of "
+            f"{response.where} answered with {len(response.body):,} bytes of "
             f"{response.content_type.partition(';')[0] or 'an unnamed type'}, no text."
         )
 

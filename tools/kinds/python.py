@@ -16,6 +16,7 @@ from tools.sandbox.cpython_probe import find_sandbox_flaw
 from tools.sandbox.failed_frame import FrameReader
 from tools.sandbox.last_value import UnreadableCode, parse_tool_code
 from tools.sandbox.values import to_jsonable
+from tools.text.translatable import translatable
 from tools.text.validation_message import strip_value_error
 
 MAX_CODE = 50_000
@@ -103,7 +104,7 @@ def run_in_interpreter(
 def find_cpython_flaw() -> str:
     """Return why no tool may use CPython here; empty where one may."""
     if not settings.CPYTHON:
-        return (
+        return translatable(
             "CPython is not enabled on this site. An operator can enable it with "
             "AGENTSITE_CPYTHON=1."
         )

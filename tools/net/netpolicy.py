@@ -43,7 +43,7 @@ class ResponseTooLarge(ResponseRefused):
     """The answer has more bytes than the client takes in."""
 
     def __init__(self, host: str, limit: int) -> None:
-        super().__init__(f"The answer of {host!r} is larger than {limit} bytes.")
+        super().__init__(f"The answer of {host!r} is larger than {limit:,} bytes.")
 
 
 @dataclass(frozen=True)

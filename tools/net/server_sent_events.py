@@ -54,7 +54,7 @@ def iter_stream_lines(
     for chunk in chunks:
         total += len(chunk)
         if max_bytes is not None and total > max_bytes:
-            raise StreamTooLarge(f"more than {max_bytes} bytes")
+            raise StreamTooLarge(f"more than {max_bytes:,} bytes")
         if after_return and chunk[:1] == b"\n":
             chunk = chunk[1:]
             after_return = False

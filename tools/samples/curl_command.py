@@ -8,11 +8,18 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from tools.samples.errors import UnreadableSample, UnsupportedOption
+from tools.samples.errors import (
+    FileNotRead,
+    SampleTooLong,
+    UnnamedData,
+    UnreadableSample,
+    UnsupportedOption,
+)
 
 MAX_COMMAND = 200_000
 """Characters."""
@@ -31,7 +38,7 @@ VALUE_OPTIONS = {
     "--json": "json",
     "-F": "part",
     "--form": "part",
-    "--form-string": "part",
+    "--form-string": "text part",
     "-u": "user",
     "--user": "user",
     "--oauth2-bearer": "user",
@@ -68,7 +75,18 @@ FLAGS = {
 }
 PIPE = re.compile(r"\|(?!\|)")
 REDIRECTION = re.compile(r"[\d&]?>")
+WINDOWS_QUOTE = re.compile(r'curl(\.exe)?\s+(-\S+\s+)*\^"')
+PART_ATTRIBUTE = re.compile(r";\s*(type|filename|headers|encoder)=.*", re.DOTALL)
 ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+
+
+class FormPart(NamedTuple):
+    """A field of a multipart form."""
+
+    name: str
+    value: str
+    """Its text; of a file, the path and attributes such as `;type=image/png`."""
+    is_file: bool = False
 
 
 @dataclass
@@ -80,13 +98,16 @@ class SampleRequest:
     headers: list[tuple[str, str]] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     """Parts of the body, which curl joins with `&`."""
-    parts: list[tuple[str, str]] = field(default_factory=list)
-    """Fields of a multipart form."""
+    parts: list[FormPart] = field(default_factory=list)
     is_json: bool = False
     is_query: bool = False
     """Whether the data belongs to the query."""
     left_out: list[str] = field(default_factory=list)
     """Secrets that are not taken over, by name."""
+
+    @property
+    def has_body(self) -> bool:
+        return bool(self.parts or (self.data and not self.is_query))
 
 
 def parse_sample_request(text: str) -> SampleRequest:
@@ -94,11 +115,20 @@ def parse_sample_request(text: str) -> SampleRequest:
 
     Raise `SampleRefused`.
     """
-    text = text.strip()[:MAX_COMMAND]
+    text = re.sub(r"^\$\s+", "", text.strip())  # the prompt of a shell
+    if len(text) > MAX_COMMAND:
+        raise SampleTooLong(MAX_COMMAND)
     if re.match(r"https?://\S+$", text):
         return SampleRequest(url=text, method="GET")
     if re.match(r"https?://", text):
         raise UnreadableSample(_("there is text after the URL"))
+    if WINDOWS_QUOTE.match(text):
+        raise UnreadableSample(
+            _(
+                "it is written for the Windows command prompt; select Copy as cURL "
+                "(bash) in the browser instead"
+            )
+        )
     words = split_command(text)
     if not words or words[0] != "curl":
         raise UnreadableSample(_("it begins with neither curl nor https://"))
@@ -110,14 +140,13 @@ def parse_sample_request(text: str) -> SampleRequest:
     if "://" not in sample.url:
         sample.url = f"https://{sample.url}"
     if not sample.method:
-        has_body = (sample.data and not sample.is_query) or sample.parts
-        sample.method = "POST" if has_body else "GET"
+        sample.method = "POST" if sample.has_body else "GET"
     return sample
 
 
 def split_command(text: str) -> list[str]:
     """Return the words of a shell command; lines continue after a backslash or ^."""
-    text = re.sub(r"[ \t]*[\\^]\r?\n", " ", text)
+    text = re.sub(r"[ \t]*[\\^][ \t]*\r?\n", " ", text)
     text = ANSI_QUOTED.sub(lambda match: shlex.quote(unescape_bash(match[1])), text)
     try:
         return shlex.split(text)
@@ -128,10 +157,11 @@ def split_command(text: str) -> list[str]:
 def unescape_bash(text: str) -> str:
     """Return what bash makes of the inside of `$'…'`."""
     return re.sub(
-        r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
+        r"\\(U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}"
+        r"|[0-7]{1,3}|.)",
         lambda match: (
             codecs.decode(match[0], "unicode_escape")
-            if match[1][0] in "uxnrtabfv\\'\""
+            if match[1][0] in "Uuxnrtabfv\\'\"01234567"
             else match[1]
         ),
         text,
@@ -194,26 +224,58 @@ def apply_option(sample: SampleRequest, option: str, value: str) -> None:
         case "head":
             sample.method = "HEAD"
         case "header":
-            sample.headers.append(split_pair(value, ":"))
-        case "part":
-            sample.parts.append(split_pair(value, "="))
+            sample.headers += read_header(value)
+        case "part" | "text part":
+            sample.parts.append(read_part(value, is_text=option == "text part"))
         case "get":
             sample.is_query = True
         case _ if option != "ignored":
             add_data(sample, option, value)
 
 
-def split_pair(text: str, separator: str) -> tuple[str, str]:
-    name, _separator, value = text.partition(separator)
-    return name.strip(), value.strip()
+def read_header(text: str) -> list[tuple[str, str]]:
+    """Return the header that curl sends: `Name;` is empty, `Name:` is not sent."""
+    if text.startswith("@"):
+        raise FileNotRead(f"-H {text}")
+    name, colon, value = text.partition(":")
+    if colon:
+        return [(name.strip(), value.strip())] if value.strip() else []
+    name, semicolon, rest = text.partition(";")
+    return [(name.strip(), "")] if semicolon and not rest.strip() else []
+
+
+def read_part(text: str, *, is_text: bool) -> FormPart:
+    """Return a field; `is_text` if no character of its value has a meaning to curl."""
+    name, _equals, value = text.partition("=")
+    if is_text:
+        return FormPart(name, value)
+    if value.startswith("<"):
+        raise FileNotRead(f"-F {text}")
+    if value.startswith("@"):
+        return FormPart(name, value[1:], is_file=True)
+    if attribute := PART_ATTRIBUTE.search(value):
+        raise UnsupportedOption(attribute[0])
+    return FormPart(name, value)
+
+
+FILE_OPTIONS = {"data": "-d", "json": "--json"}
+"""Options whose value after @ is the name of a file."""
 
 
 def add_data(sample: SampleRequest, option: str, value: str) -> None:
-    """Add to the body; raise `UnsupportedOption` for the content of a file."""
-    if option == "data" and value.startswith("@"):
-        raise UnsupportedOption(f"-d {value}")
-    if option == "encoded":
-        name, _equals, text = value.partition("=")
-        value = f"{name}={quote(text, safe='')}"
-    sample.data.append(value)
+    """Add to the body; raise `FileNotRead` or `UnnamedData`."""
+    if option in FILE_OPTIONS and value.startswith("@"):
+        raise FileNotRead(f"{FILE_OPTIONS[option]} {value}")
+    sample.data.append(encode_field(value) if option == "encoded" else value)
     sample.is_json = sample.is_json or option == "json"
+
+
+def encode_field(text: str) -> str:
+    """Return `name=text` with the text percent-encoded."""
+    name, equals, value = text.partition("=")
+    option = f"--data-urlencode {text}"
+    if not equals and "@" in text:
+        raise FileNotRead(option)
+    if not (name and equals):
+        raise UnnamedData(option)
+    return f"{name}={quote(value, safe='')}"

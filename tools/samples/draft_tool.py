@@ -15,8 +15,14 @@ from tools.kinds.placeholders import PLACEHOLDER
 from tools.models import Tool
 from tools.net.address_flaw import find_address_flaw
 from tools.net.reserved_headers import is_reserved_header
-from tools.samples.curl_command import SampleRequest
-from tools.samples.errors import SampleRefused, UnreadableSample
+from tools.samples.curl_command import FormPart, SampleRequest
+from tools.samples.errors import (
+    BodyNotSent,
+    BodyNotSupported,
+    RepeatedFile,
+    UnreadableSample,
+    UnsupportedOption,
+)
 
 BROWSER_HEADERS = re.compile(
     r"(?i)(accept-encoding|user-agent|origin|referer|content-type|priority|dnt|pragma"
@@ -24,14 +30,7 @@ BROWSER_HEADERS = re.compile(
 )
 """Headers of browsers, which mean nothing to a tool, and those that a body brings."""
 
-
-class BodyNotSupported(SampleRefused):
-    """The body is neither a JSON object nor a form."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            _("The body is neither a JSON object nor a form, so no tool can send it.")
-        )
+FILE_ATTRIBUTES = {"type": "content_type", "filename": "filename"}
 
 
 @dataclass
@@ -117,18 +116,25 @@ def split_sample_url(
     if sample.is_query:
         pairs += parse_qsl("&".join(sample.data), keep_blank_values=True)
     query: dict[str, str] = {}
-    given: dict[str, list[str]] = {}
-    for name, text in pairs:
-        given.setdefault(name, []).append(text)
-    for name, texts in given.items():
-        value: Any = parse_text(texts[0]) if len(texts) == 1 else texts
+    for name, value in group_pairs(pairs).items():
         if SECRET_NAME.search(name):
             left_out.append(name)
-        elif PLACEHOLDER.search(texts[0]):
-            query[name] = texts[0]
+        elif isinstance(value, str) and PLACEHOLDER.search(value):
+            query[name] = value
         else:
             query[name] = arguments.add(name, value, needed=False)
     return urlunsplit((parts.scheme, netloc, path, "", "")), query
+
+
+def group_pairs(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the value of each name; the texts of a repeated one are a list."""
+    given: dict[str, list[str]] = {}
+    for name, text in pairs:
+        given.setdefault(name, []).append(text)
+    return {
+        name: parse_text(texts[0]) if len(texts) == 1 else texts
+        for name, texts in given.items()
+    }
 
 
 def pick_headers(sample: SampleRequest, left_out: list[str]) -> dict[str, str]:
@@ -144,51 +150,68 @@ def pick_headers(sample: SampleRequest, left_out: list[str]) -> dict[str, str]:
 
 def draft_body(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
     """Return the body with placeholders; without any, remaining arguments are sent."""
-    if sample.method in METHODS_WITHOUT_BODY or sample.is_query:
+    if not sample.has_body:
         return {}
+    if sample.method in ("GET", "HEAD"):
+        raise BodyNotSent(sample.method)
     if sample.parts:
         return {"multipart": draft_multipart(sample, arguments)}
-    if not sample.data:
-        return {}
     text = "&".join(sample.data)
     body = load_json_object(text)
     if body is not None:
-        return draft_json_body(body, arguments)
+        return draft_json_body(body, arguments, method=sample.method)
     declared = {n.lower(): v for n, v in sample.headers}.get("content-type", "")
     if sample.is_json or "json" in declared or "=" not in text:
         raise BodyNotSupported
     pairs = parse_qsl(text, keep_blank_values=True)
     return {
         "form": {
-            name: arguments.add(name, parse_text(value), needed=True)
-            for name, value in dict(pairs).items()
+            name: arguments.add(name, value, needed=True)
+            for name, value in group_pairs(pairs).items()
         }
     }
 
 
 def draft_multipart(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
     """Return the fields of a form; a file becomes an argument with its content."""
+    given: dict[str, list[FormPart]] = {}
+    for part in sample.parts:
+        given.setdefault(part.name, []).append(part)
     found: dict[str, Any] = {}
-    for name, value in sample.parts:
-        path, *attributes = value.split(";")
-        if not path.startswith("@"):
-            found[name] = arguments.add(name, value, needed=True)
+    for name, parts in given.items():
+        has_file = any(part.is_file for part in parts)
+        if has_file and len(parts) > 1:
+            raise RepeatedFile(name)
+        if has_file:
+            found[name] = draft_file(parts[0], arguments)
             continue
-        place = arguments.add(name, None, needed=True)
-        schema = arguments.properties[place.strip("{}")]
-        schema["contentEncoding"] = "base64"
-        found[name] = {
-            "content": place,
-            "encoding": "base64",
-            "filename": re.split(r"[/\\]", path[1:])[-1],
-        }
-        for attribute in attributes:
-            if attribute.startswith("type="):
-                found[name]["content_type"] = attribute.removeprefix("type=")
+        texts = [part.value for part in parts]
+        value = texts if len(texts) > 1 else texts[0]
+        found[name] = arguments.add(name, value, needed=True)
     return found
 
 
-def draft_json_body(body: dict[str, Any], arguments: _Arguments) -> dict[str, Any]:
+def draft_file(part: FormPart, arguments: _Arguments) -> dict[str, Any]:
+    path, *attributes = part.value.split(";")
+    place = arguments.add(part.name, None, needed=True)
+    schema = arguments.properties[place.strip("{}")]
+    schema["contentEncoding"] = "base64"
+    found = {
+        "content": place,
+        "encoding": "base64",
+        "filename": re.split(r"[/\\]", path)[-1],
+    }
+    for attribute in attributes:
+        name, _equals, text = attribute.strip().partition("=")
+        if name not in FILE_ATTRIBUTES:
+            raise UnsupportedOption(f";{attribute}")
+        found[FILE_ATTRIBUTES[name]] = text
+    return found
+
+
+def draft_json_body(
+    body: dict[str, Any], arguments: _Arguments, *, method: str
+) -> dict[str, Any]:
     """Return the JSON with a placeholder for each member, or nothing if all fit."""
     template = {
         name: value
@@ -198,7 +221,8 @@ def draft_json_body(body: dict[str, Any], arguments: _Arguments) -> dict[str, An
     }
     is_plain = all(value == f"{{{name}}}" for name, value in template.items())
     has_others = len(arguments.properties) > len(template)
-    return {} if is_plain and not has_others else {"json": template}
+    is_sent = method not in METHODS_WITHOUT_BODY  # without a template
+    return {} if is_plain and is_sent and not has_others else {"json": template}
 
 
 def find_free_placeholders(config: dict[str, Any], arguments: _Arguments) -> list[str]:

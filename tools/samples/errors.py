@@ -1,15 +1,90 @@
 """Why a pasted request cannot become a tool.
 
 SampleRefused
-├── UnsupportedOption
-└── UnreadableSample
+├── BodyNotSent
+├── BodyNotSupported
+├── FileNotRead
+├── RepeatedFile
+├── SampleTooLong
+├── UnnamedData
+├── UnreadableSample
+└── UnsupportedOption
 """
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 
 class SampleRefused(Exception):
     """The pasted text cannot become a tool; the message is for a person."""
+
+
+class BodyNotSent(SampleRefused):
+    """The request has a body, and tools send none with its method."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(
+            _(
+                "Tools send no body with %(method)s. Remove the data, or send it in "
+                "the query with -G."
+            )
+            % {"method": method}
+        )
+
+
+class BodyNotSupported(SampleRefused):
+    """The body is neither a JSON object nor a form."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("The body is neither a JSON object nor a form, so no tool can send it.")
+        )
+
+
+class FileNotRead(SampleRefused):
+    """curl would read a file of the person's computer."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__(
+            _("Replace “%(option)s” with the content of the file: it is not read.")
+            % {"option": option[:80]}
+        )
+
+
+class RepeatedFile(SampleRefused):
+    """A field of a form has a file and another value."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            _(
+                "The field “%(name)s” has a file and another value. Remove all but one "
+                "of them."
+            )
+            % {"name": name[:80]}
+        )
+
+
+class SampleTooLong(SampleRefused):
+    """The text has more characters than are read."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            _(
+                "The text is longer than %(count)s characters. Remove what the request "
+                "does not need."
+            )
+            % {"count": number_format(limit, force_grouping=True)}
+        )
+
+
+class UnnamedData(SampleRefused):
+    """Encoded data is not a field of a form."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__(
+            _("“%(option)s” has no name: write it as name=value, or remove it.")
+            % {"option": option[:80]}
+        )
 
 
 class UnsupportedOption(SampleRefused):

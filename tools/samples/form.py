@@ -4,7 +4,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from tools.samples.curl_command import MAX_COMMAND, SampleRequest, parse_sample_request
+from tools.samples.curl_command import SampleRequest, parse_sample_request
 from tools.samples.draft_tool import SampleDraft, draft_tool_from_sample
 from tools.samples.errors import SampleRefused
 
@@ -14,7 +14,6 @@ class SampleForm(forms.Form):
 
     text = forms.CharField(
         label=_("cURL command or URL"),
-        max_length=MAX_COMMAND,
         widget=forms.Textarea(
             attrs={
                 "rows": 10,

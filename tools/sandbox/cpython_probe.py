@@ -17,6 +17,7 @@ from typing import Any
 from tools.errors import Interrupted, ToolFailed
 from tools.net.deadline import Deadline
 from tools.sandbox.cpython import run_cpython
+from tools.text.translatable import translatable
 
 PROBE_SECONDS = 20.0
 PROBE_MEMORY = 32 << 20
@@ -87,15 +88,21 @@ def find_sandbox_flaw() -> str:
 def probe_sandbox() -> str:
     """Run the probe once and return what is wrong; nothing is kept."""
     if sys.platform != "linux":
-        return "CPython cannot be used here: its sandbox needs Linux."
+        return translatable("CPython cannot be used here: its sandbox needs Linux.")
     try:
         failures = run_probe_code()
     except (ToolFailed, Interrupted, OSError) as error:
-        return f"CPython cannot be used here, its sandbox does not start: {error}"
+        return translatable(
+            "CPython cannot be used here, its sandbox does not start: %(error)s",
+            error=error,
+        )
     if failures == []:
         return ""
     message = ", it ".join(map(str, failures)) if isinstance(failures, list) else "lies"
-    return f"CPython cannot be used here, its sandbox does not hold: it {message}."
+    return translatable(
+        "CPython cannot be used here, its sandbox does not hold: it %(failures)s.",
+        failures=message,
+    )
 
 
 def run_probe_code() -> Any:

@@ -121,6 +121,8 @@ def render_tool_form(
     }
     shown = {name: note for name, note in notes.items() if name in form.kind_fields}
     words = len(str(form["description"].value() or "").split())
+    if pane:
+        pane.join_form()
     context = {
         "tool": stored,
         "seen": stored.revision if seen is None else seen,

@@ -67,7 +67,5 @@ def render_trial(
     """Return the pane for htmx, and otherwise the page as it is typed."""
     if request.headers.get("HX-Request"):
         return render(request, "tools/_try.html", {"pane": pane, "tool": stored})
-    if form.is_bound:
-        pane.join_form()
     seen = request.POST.get("seen")
     return render_tool_form(request, form, pane, stored=stored, seen=seen)

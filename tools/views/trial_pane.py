@@ -106,11 +106,6 @@ class TrialPane:
         )
 
     @property
-    def needs_script(self) -> bool:
-        """Whether the arguments of a tool that is not stored yet cannot be sent."""
-        return self.tool.pk is None and not self.joins_form
-
-    @property
     def is_json(self) -> bool:
         return isinstance(self.arguments, JsonArgumentsForm)
 

@@ -69,15 +69,45 @@ const completions = (area) => (text, place, isAsked) => {
   return { from, options: [...options.values()] };
 };
 
+// Shows where the caret is and how many lines there are.
+function describe([place, size], { value, selectionEnd }) {
+  const locale = document.documentElement.lang;
+  const before = value.slice(0, selectionEnd).split("\n");
+  const column = [...before.at(-1)].length + 1;
+  const count = value.split("\n").length;
+  place.textContent = interpolate(
+    gettext("Line %(line)s, column %(column)s"),
+    {
+      line: before.length.toLocaleString(locale),
+      column: column.toLocaleString(locale),
+    },
+    true,
+  );
+  size.textContent = interpolate(
+    ngettext("%(count)s line", "%(count)s lines", count),
+    { count: count.toLocaleString(locale) },
+    true,
+  );
+}
+
 function mount(area) {
   const editor = createEditor(area, {
     findColors,
     complete: completions(area),
     keys: { Tab: ({ shiftKey }) => (shiftKey ? dedent() : indent()), Enter: newLine },
   });
-  editor.footer.textContent = gettext(
+  editor.footer.innerHTML =
+    '<span class="num"></span><span class="num"></span><span class="end"></span>';
+  editor.footer.lastChild.textContent = gettext(
     "Tab indents. Escape, then Tab leaves the editor.",
   );
+  const update = () => describe(editor.footer.children, area);
+  area.addEventListener("input", update);
+  document.addEventListener("selectionchange", () => {
+    if (document.activeElement === area) update();
+  });
+  addEventListener("pageshow", update); // the browser restores typed text
+  update();
   area.spellcheck = false;
   area.setAttribute("autocapitalize", "off");
   area.setAttribute("autocorrect", "off");

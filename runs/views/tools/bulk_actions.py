@@ -150,6 +150,29 @@ def describe_changed_tools(do: str, count: int) -> str:
         "unarchive": ngettext(
             "Restored %(count)d tool.", "Restored %(count)d tools.", count
         ),
+        "share": ngettext(
+            "Shared %(count)d tool with everyone.",
+            "Shared %(count)d tools with everyone.",
+            count,
+        ),
+        "unshare": ngettext(
+            "Made %(count)d tool private.", "Made %(count)d tools private.", count
+        ),
+        "ask_always": ngettext(
+            "%(count)d tool always requires approval.",
+            "%(count)d tools always require approval.",
+            count,
+        ),
+        "ask_effects": ngettext(
+            "%(count)d tool requires approval for side effects.",
+            "%(count)d tools require approval for side effects.",
+            count,
+        ),
+        "ask_never": ngettext(
+            "%(count)d tool no longer requires approval.",
+            "%(count)d tools no longer require approval.",
+            count,
+        ),
     }.get(do) or ngettext("Changed %(count)d tool.", "Changed %(count)d tools.", count)
     return text % {"count": count}
 

@@ -2,10 +2,13 @@
 
 import pytest
 from django.test import Client
+from django.utils import translation
+from django.utils.translation import trans_real
 
 from tests.tools.rows import make_tool, make_user
+from tools.forms.open_form import open_tool_form
 from tools.forms.python_examples import WORDS_EXAMPLE
-from tools.kinds.python import PythonConfig, run_in_interpreter
+from tools.kinds.python import PythonConfig, find_cpython_flaw, run_in_interpreter
 from tools.models import Tool
 from tools.net.deadline import Deadline
 from tools.sandbox.cpython_probe import find_sandbox_flaw
@@ -109,6 +112,21 @@ def test_cpython_is_offered_only_where_it_is_switched_on(settings):
 
     assert "disabled" in radio
     assert "CPython is not enabled on this site." in page
+
+
+def test_why_cpython_is_not_offered_is_said_in_the_language_of_the_reader(
+    settings, monkeypatch
+):
+    settings.CPYTHON = False
+    catalog = trans_real.translation("zh-hans")
+    monkeypatch.setattr(catalog, "gettext", lambda text: f"译 {text}")
+
+    with translation.override("zh-hans"):
+        form = open_tool_form("python", user=make_user("admin"))
+
+    flaw = "CPython is not enabled on this site."
+    assert form.fields["interpreter"].help_text.startswith(f"译 {flaw}")
+    assert find_cpython_flaw().startswith(flaw)
 
 
 def test_a_tool_keeps_cpython_while_it_is_switched_off(settings):

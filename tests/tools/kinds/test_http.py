@@ -112,7 +112,7 @@ def test_a_body_is_sent():
         (Answer(b"a\0b", content_type="text/plain"), {}, "no text"),
         (Answer(ORDER), {"pick": "/nothing"}, "there are 'id', 'items'"),
         (Answer(b"<p>", content_type="text/html"), {"pick": "/a"}, "instead of JSON"),
-        (Answer(b"x" * 3000), {"max_bytes": 2000}, "larger than 2000 bytes"),
+        (Answer(b"x" * 3000), {"max_bytes": 2000}, "larger than 2,000 bytes"),
         (Answer(b"", 302, {"location": "http://10.0.0.1/"}), {}, "not allowed"),
         (Answer(b"", 302, {"location": "/again"}), {}, "redirects more than"),
     ],

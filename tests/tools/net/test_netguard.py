@@ -213,7 +213,7 @@ def test_an_answer_over_the_limit_is_refused(headers, body):
     with (
         listener(answer=http("200 OK", *headers, body=body)) as there,
         make_client(max_bytes=2000) as client,
-        pytest.raises(ResponseTooLarge, match="larger than 2000 bytes"),
+        pytest.raises(ResponseTooLarge, match="larger than 2,000 bytes"),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
 

@@ -85,6 +85,16 @@ def test_a_file_can_be_given():
     assert "getOrder" in shown(signed_in(), file=file, document="")
 
 
+def test_text_that_is_too_large_is_refused_with_what_to_do(settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+
+    answer = signed_in().post(PAGE, {"document": "x" * 5_000_000})
+
+    assert answer.status_code == 400
+    assert "The text is larger than 2.5 MB." in answer.content.decode()
+    assert "the text is still in the form" in answer.content.decode()
+
+
 def test_chosen_operations_become_tools_that_are_switched_off():
     client = signed_in()
     row = Credential.objects.create(

@@ -124,15 +124,115 @@ def test_options_after_the_file_of_the_output_are_read():
     assert draft.tool.config["method"] == "PUT"
 
 
+def test_repeated_fields_of_a_form_become_a_list():
+    draft = drafted("curl https://a.example/x -d label=bug -d label=urgent -d n=1")
+
+    assert draft.tool.config["form"] == {"label": "{label}", "n": "{n}"}
+    assert draft.values == {"label": ["bug", "urgent"], "n": 1}
+    assert draft.tool.args_schema["properties"]["label"]["type"] == "array"
+
+
+def test_repeated_fields_of_a_multipart_form_become_a_list():
+    draft = drafted("curl https://a.example/x -F label=bug -F label=urgent")
+
+    assert draft.tool.config["multipart"] == {"label": "{label}"}
+    assert draft.values == {"label": ["bug", "urgent"]}
+
+
+def test_a_form_string_is_text():
+    draft = drafted("curl https://a.example/x --form-string 'to=@ann;type=a'")
+
+    assert draft.tool.config["multipart"] == {"to": "{to}"}
+    assert draft.values == {"to": "@ann;type=a"}
+
+
+def test_encoded_data_has_the_name_before_the_equals_sign():
+    draft = drafted("curl https://a.example/x --data-urlencode 'to=a@b=c&d'")
+
+    assert draft.values == {"to": "a@b=c&d"}
+
+
+def test_the_body_of_delete_is_sent():
+    of_json = drafted("""curl -X DELETE https://a.example/x --json '{"n": 1}'""")
+    of_form = drafted("curl -X DELETE https://a.example/x -d n=1")
+
+    assert of_json.tool.config["json"] == {"n": "{n}"}
+    assert of_form.tool.config["form"] == {"n": "{n}"}
+
+
+def test_the_name_of_a_file_is_the_one_that_is_sent():
+    draft = drafted("curl https://a.example/x -F 'f=@/a/b.png;filename=c.png'")
+
+    assert draft.tool.config["multipart"]["f"]["filename"] == "c.png"
+
+
+@pytest.mark.parametrize(
+    ("header", "headers"),
+    [
+        ("X-Empty;", {"X-Empty": ""}),
+        ("Accept:", None),
+        ("Accept", None),
+        ("X-Colon: a:b", {"X-Colon": "a:b"}),
+    ],
+)
+def test_headers_are_sent_as_curl_sends_them(header, headers):
+    draft = drafted(f"curl https://a.example/x -H '{header}'")
+
+    assert draft.tool.config.get("headers") == headers
+
+
+def test_lines_continue_after_a_backslash_with_spaces_behind_it():
+    draft = drafted("curl https://a.example/x \\ \t\n  -H 'A: b' \\  \r\n  -d x=1")
+
+    assert draft.tool.config["headers"] == {"A": "b"}
+    assert draft.values == {"x": 1}
+
+
+def test_characters_that_bash_escapes_are_read():
+    draft = drafted(r"curl https://a.example/x --data-raw $'a=\u4f60\U0001F600\041'")
+
+    assert draft.values == {"a": "你\U0001f600!"}
+
+
+def test_the_prompt_of_a_shell_is_not_part_of_the_command():
+    assert drafted("$ curl https://a.example/x").tool.name == "get_x"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "curl https://a.example/ --data-urlencode 'hello world'",
+            "“--data-urlencode hello world” has no name",
+        ),
+        ("curl https://a.example/ --data-urlencode =a", "“--data-urlencode =a” has no"),
+        (
+            "curl https://a.example/ --data-urlencode name@a.txt",
+            "Replace “--data-urlencode name@a.txt” with the content of the file",
+        ),
+        ("curl https://a.example/ --json @a.json", "Replace “--json @a.json” with"),
+        ("curl https://a.example/ -H @a.txt", "Replace “-H @a.txt” with"),
+        ("curl https://a.example/ -F 'a=<a.txt'", "Replace “-F a=<a.txt” with"),
+        ("curl https://a.example/ -F 'a=b;type=text/csv'", "option ;type=text/csv"),
+        (
+            "curl -X GET https://a.example/ -d a=1",
+            "Remove the data, or send it in the query with -G.",
+        ),
+        ("curl -I https://a.example/ -d a=1", "no body with HEAD"),
+        ("curl -X GET https://a.example/ -F a=1", "no body with GET"),
+        ("curl -F a=@b -F a=@c https://a.example/", "“a” has a file and another value"),
+        ("curl -F a=@b -F a=c https://a.example/", "“a” has a file and another value"),
+        ("curl -F 'a=@b;encoder=base64' https://a.example/", "option ;encoder=base64"),
+        (
+            'curl ^"https://a.example/?a=1^&b=2^" ^\r\n  -H ^"accept: */*^"',
+            "Copy as cURL (bash)",
+        ),
         ("wget https://a.example", "neither curl nor https"),
         ("curl", "no URL"),
         ("curl 'https://a.example", "no closing quotation"),
         ("curl -X", "the option -X has no value"),
         ("curl -X TRACE https://a.example/", "cannot send TRACE"),
-        ("curl -d @secrets.txt https://a.example/", "-d @secrets.txt"),
+        ("curl -d @secrets.txt https://a.example/", "Replace “-d @secrets.txt” with"),
         ("curl --config x https://a.example/", "--config"),
         ("curl ftp://a.example/", "an address begins with https://"),
         ("curl -d '[1]' https://a.example/", "neither a JSON object nor a form"),

@@ -1,5 +1,6 @@
 """The page of a tool: who may edit and test it, and with which values."""
 
+import re
 from html import unescape
 
 import pytest
@@ -201,6 +202,17 @@ def test_a_page_without_a_script_comes_back_as_it_is_typed(path):
     assert f'data-call\n      form="tool-form" formaction="{path}"' in page
 
 
+@pytest.mark.parametrize("path", ["/tools/twice/", "/tools/new/python/"])
+def test_arguments_are_sent_with_the_form_without_a_script(path):
+    make_twice()
+
+    page = client_of(admin()).get(path).content.decode()
+
+    assert re.search(r'name="arg-\w+"[^>]* form="tool-form"', page)
+    assert f'data-call\n      form="tool-form" formaction="{path}try/"' in page
+    assert "needs-script" not in page.partition("data-call")[2].partition(">")[0]
+
+
 def test_a_new_tool_belongs_to_who_creates_it():
     response = client_of(admin()).post("/tools/new/python/", {**PYTHON, "slug": ""})
 
@@ -249,6 +261,21 @@ def test_the_result_shows_the_response_without_the_secret(settings):
     assert (exchange.status, exchange.byte_count > 0) == (200, True)
     assert dict(exchange.headers)["x-echo"] == "Bearer [secret]"
     assert {"connect", "waiting", "download"} <= set(exchange.phases)
+
+
+def test_a_call_that_fails_after_a_good_status_has_no_red_status(settings):
+    settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
+    image = Answer(b"\x89PNG\0" * 2560, content_type="image/png")
+    with serve(lambda got: image) as server:
+        config = {"method": "GET", "url": f"{server.url}/a.png"}
+        make_twice(kind="http", config=config, args_schema=None)
+        page = client_of(admin()).post("/tools/twice/try/", {"arg-input": "x"})
+
+    shown = re.sub(r"[ \n]+", " ", strip_tags(page.content.decode()))
+    pills = re.findall(r'data-status="failed">.*?</svg>([^<]*)<', page.content.decode())
+    assert [word.strip() for word in pills] == ["Failed", "Failed"]
+    assert ", 200 OK, 12.5\xa0KB" in shown
+    assert "answered with 12,800 bytes of image/png, no text." in shown
 
 
 def test_a_credential_of_somebody_else_cannot_be_selected(settings):

@@ -43,6 +43,29 @@ def test_an_unreadable_text_is_shown_again_with_the_reason(client):
     assert ">\nhello</textarea>" in page
 
 
+def test_a_command_that_is_too_long_is_refused_and_not_cut(client):
+    text = f"curl https://a.example/x -d a={'b' * 200_000}"
+
+    page = client.post(PATH, {"text": text}).content.decode()
+
+    assert "The text is longer than 200,000 characters." in page
+    assert "maxlength" not in client.get(PATH).content.decode()
+
+
+def test_an_empty_header_and_the_body_of_delete_can_be_saved(client):
+    text = """curl -X DELETE a.example/x -H 'X-Empty;' --json '{"n": 7}'"""
+
+    form = client.post(PATH, {"text": text}).context["form"]
+    given = {one.html_name: one.value() for one in form if one.value() is not None}
+    n = {"name": "n", "type": "integer", "required": "on"}
+    rows = {f"args_schema-0-{name}": value for name, value in n.items()}
+    typed = given | rows | {"args_schema-shape": "rows", "args_schema-count": "1"}
+    client.post("/tools/new/http/", typed)
+
+    config = Tool.objects.get().config
+    assert (config["headers"], config["json"]) == ({"X-Empty": ""}, {"n": "{n}"})
+
+
 def test_the_url_of_a_document_leads_to_its_operations(client, settings):
     settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
     shop = {"openapi": "3.1.0", "info": {"title": "Shop"}, "paths": {}}

@@ -12,6 +12,12 @@ from tools.models import AuditEntry, Tool, ToolUsage
 
 pytestmark = pytest.mark.django_db
 
+SHARED = ("visibility", "private", "everyone")
+PRIVATE = ("visibility", "everyone", "private")
+ALWAYS = ("approval", "never", "always")
+EFFECTS = ("approval", "never", "side_effects")
+NEVER = ("approval", "always", "never")
+
 
 def manager(name="ann"):
     user = make_user(name, is_staff=True)
@@ -60,11 +66,13 @@ def test_an_action_changes_each_tool_with_a_revision(do, field, before, value):
         ("enable", "enabled", 0, 1, "Enabled 1 tool.", "old was already enabled."),
         ("disable", "enabled", 1, 0, "Disabled 1 tool.", "old was already disabled."),
         *(
-            (do, field, before, value, "Changed 1 tool.", "old already had this")
-            for do, field, before, value in [
-                ("share", "visibility", "private", "everyone"),
-                ("unshare", "visibility", "everyone", "private"),
-                ("ask_never", "approval", "always", "never"),
+            (do, field, before, value, done, "old already had this")
+            for do, field, before, value, done in [
+                ("share", *SHARED, "Shared 1 tool with everyone."),
+                ("unshare", *PRIVATE, "Made 1 tool private."),
+                ("ask_always", *ALWAYS, "1 tool always requires approval."),
+                ("ask_effects", *EFFECTS, "1 tool requires approval for side effects."),
+                ("ask_never", *NEVER, "1 tool no longer requires approval."),
             ]
         ),
     ],
@@ -79,6 +87,34 @@ def test_only_tools_that_change_are_counted(do, field, before, value, done, left
     assert done in page
     assert left in page
     assert [old.revisions.count(), new.revisions.count()] == [0, 1]
+
+
+def test_several_tools_are_counted_in_the_plural():
+    ann = manager()
+    tools = [make_tool(name=name, owner=ann) for name in ("first", "second")]
+
+    assert "Shared 2 tools with everyone." in chosen(ann, "share", *tools)
+    assert "Made 2 tools private." in chosen(ann, "unshare", *tools)
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("one",), "The definition and all its revisions are permanently deleted."),
+        (
+            ("one", "two"),
+            "The definitions and all their revisions are permanently deleted. No agent "
+            "uses these tools, and no run has called them.",
+        ),
+    ],
+)
+def test_the_page_before_deletion_speaks_of_one_tool_or_of_several(names, sentence):
+    ann = manager()
+    tools = [make_tool(name=name, owner=ann) for name in names]
+
+    page = chosen(ann, "delete", *tools)
+
+    assert sentence in " ".join(page.split())
 
 
 def test_no_undo_is_offered_if_no_tool_changes():

@@ -6,6 +6,11 @@
   const pane = () => document.getElementById("tool-try");
   const callButton = () => pane().querySelector("[data-call]");
 
+  // Without a script, the page sends the arguments with the form; here, htmx does that.
+  form?.querySelector("input[name=preview]")?.remove();
+  for (const one of pane().querySelectorAll("[form]"))
+    for (const name of ["form", "formaction", "formenctype"]) one.removeAttribute(name);
+
   // Edited fields and groups are marked; the pane says that it uses unsaved values.
   const isEdited = (names, element) =>
     names.some((name) => {
