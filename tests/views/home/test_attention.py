@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import ProviderOutage
+from runs.models import Decision, ProviderOutage
 from runs.views.home.attention import MAX_ITEMS
 from tests.html import strip_tags
 from tests.make import (
@@ -115,3 +115,16 @@ def test_more_decisions_take_no_more_queries(
 
     with django_assert_num_queries(len(before)):
         client.get("/home/attention/")
+
+
+def test_the_decisions_of_an_administrator_are_not_looked_up_among_all_runs(admin_user):
+    rows = Decision.objects.visible_to(admin_user).open()
+
+    assert "runs_run" not in str(rows.query)
+
+
+def test_the_decisions_of_a_member_are_found_without_a_list_of_their_runs(ann):
+    query = str(Decision.objects.visible_to(ann).open().query)
+
+    assert 'SELECT U0."id" FROM "runs_run"' not in query
+    assert query.count('JOIN "runs_run"') == 1
