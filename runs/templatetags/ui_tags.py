@@ -28,6 +28,7 @@ from runs.ui.format import (
     duration,
     format_clock,
     format_date_time,
+    format_day,
     format_exact_time,
     format_relative_time,
     lasting,
@@ -52,6 +53,7 @@ for text_filter in (duration, lasting, tick, number, percent_of, dollars):
 register.simple_tag(read_undo_form, name="undo_form")
 
 
+register.filter("day", format_day)
 register.filter("percent_position", format_position)
 register.filter("signed_points", format_signed_points)
 register.filter("percent_of_one", format_whole_percentage)

@@ -1,5 +1,7 @@
 """Sign-in, password, API tokens, theme and language of one user."""
 
+from typing import cast
+
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import login, logout, update_session_auth_hash
@@ -10,6 +12,7 @@ from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,14 +22,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.accounts import ChangePasswordForm, SignInForm, TokenForm
 from runs.htmx import HtmxRequest
 from runs.language import remember_language
-from runs.models import ApiToken, Preferences
+from runs.models import Agent, ApiToken, Preferences
 from runs.services.accounts.login_link import is_valid_login_link, use_login_link
 from runs.services.accounts.tokens import (
     list_own_tokens,
     renew_token,
     revoke_token,
 )
-from runs.ui.context_processors import THEMES, page_frame
+from runs.ui.context_processors import THEMES, only_chats, page_frame
 from runs.ui.list_search import get_search_text, search_rows
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
@@ -39,6 +42,16 @@ class SignInView(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def get_success_url(self) -> str:
+        """Return the page that was asked for, or the first page of the person.
+
+        The home page is where the address of the site leads: nobody asked for it.
+        """
+        asked = self.get_redirect_url()
+        if asked and asked != reverse("home"):
+            return asked
+        return get_first_page(cast(User, self.request.user))
+
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
         record_sign_in(self.request, form.get_user())
@@ -50,6 +63,12 @@ class SignInView(LoginView):
         if user is not None and not is_refused and form.has_error("__all__"):
             write_entry("sign-in failed", "user", user, note=get_address(self.request))
         return super().form_invalid(form)
+
+
+def get_first_page(user: User) -> str:
+    """Return the URL of the chat for people who only chat, else of the home page."""
+    agents = Agent.objects.usable_by(user).filter(archived_at=None)
+    return reverse("chat" if agents.exists() and only_chats(user) else "home")
 
 
 def record_sign_in(request: HttpRequest, user: User) -> None:
@@ -116,7 +135,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
         if user is not None:
             login(request, user, backend=LOGIN_BACKEND)
             record_sign_in(request, user)
-            return redirect("home")
+            return redirect(get_first_page(user))
         return render(request, "people/login_link.html", {"is_usable": False})
     context = {"is_usable": is_valid_login_link(token)}
     return render(request, "people/login_link.html", context)

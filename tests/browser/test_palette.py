@@ -101,3 +101,39 @@ def test_the_palette_has_the_actions_of_the_page_and_the_themes(browser, lived_i
     page.wait_for_url("**/runs/9002/again/")
     context.close()
     assert received == []
+
+
+def test_the_palette_names_each_action_once(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/")
+
+    page.keyboard.press("Control+k")
+    new_run = page.get_by_role("option", name="New run", exact=True)
+    expect(new_run).to_have_count(1)
+    page.keyboard.type("export")
+    option = page.get_by_role("option", name="CSV")
+    expect(option).to_have_text("CSVExport")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("new run")
+    page.get_by_role("option", name="all runs for “new run”").wait_for()
+    expect(new_run).to_have_count(1)
+    page.keyboard.press("Control+a")
+    page.keyboard.type("run 9002")
+    page.get_by_role("group", name="Runs", exact=True).get_by_role("option").wait_for()
+
+    context.close()
+    assert received == []
+
+
+def test_the_palette_has_the_menus_of_a_phone(browser, lived_in):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("export")
+
+    expect(page.get_by_role("option", name="CSV")).to_have_text("CSVExport")
+    context.close()

@@ -15,6 +15,7 @@ from runs.models import Run, ScoredRun
 from runs.models.run_slots import EVERYONE
 from runs.services.search.index_runs import index_runs
 from runs.time_zone import ZONE_COOKIE
+from runs.ui.format import format_day
 from runs.views.home.key_figures import draw_line
 from runs.views.home.page import MIN_RUNS
 from runs.views.home.period import HomePeriod, read_period
@@ -346,6 +347,9 @@ def test_shows_scores_of_rules_by_day_if_there_are_some(client, ann):
     assert "1 passed, 1 failing" in page
     day = timezone.localdate()
     assert f'href="/rules/runs/?day={day}#rule-runs"' in page
+    first = format_day(day - timedelta(days=29))
+    assert f"<span>{first}</span>" in page.split('id="home-scores"')[1]
+    assert f"{format_day(day)}: 1 passed" in page
     ann.is_superuser = True
     ann.save()
     mine = client.get("/?mine=1").text

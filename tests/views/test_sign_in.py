@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.make import make_user
+from tests.make import make_agent, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +40,38 @@ def test_goes_back_to_the_page_that_was_asked_for(client):
     )
 
     assert answer.headers["Location"] == "/runs/"
+
+
+@pytest.mark.parametrize(
+    ("asked", "opened"),
+    [("", "/chat/"), ("/", "/chat/"), ("/runs/", "/runs/"), ("/?mine=1", "/?mine=1")],
+)
+def test_people_who_only_chat_begin_in_the_chat(client, asked, opened):
+    make_agent(make_user("ben"), visibility="everyone")
+    make_user("ann")
+
+    answer = client.post(
+        "/sign-in/", {"username": "ann", "password": "secret", "next": asked}
+    )
+
+    assert answer.headers["Location"] == opened
+
+
+def test_without_an_agent_to_chat_with_people_begin_on_the_home_page(client):
+    make_agent(make_user("ben"))
+    make_user("ann")
+
+    answer = client.post("/sign-in/", {"username": "ann", "password": "secret"})
+
+    assert answer.headers["Location"] == "/"
+
+
+def test_people_with_agents_of_their_own_begin_on_the_home_page(client):
+    make_agent(make_user("ann"))
+
+    answer = client.post("/sign-in/", {"username": "ann", "password": "secret"})
+
+    assert answer.headers["Location"] == "/"
 
 
 def test_signs_out_by_post_only(client):

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from django.contrib.auth.models import User
@@ -143,13 +144,13 @@ class AgentModelSums(NamedTuple):
     """What an agent did with a model."""
 
     agent_number: int
-    model: str
-    runs: int
-    succeeded: int
-    ended: int
+    model: str = ""
+    runs: int = 0
+    succeeded: int = 0
+    ended: int = 0
     """Without canceled runs."""
-    tokens: int
-    cost: Decimal
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
 
     def plus(self, other: "AgentModelSums") -> "AgentModelSums":
         """Return the sums of both, which have the same agent."""
@@ -269,10 +270,36 @@ USAGE_SUMS = {
 }
 
 
-def list_pending_starts(runs: QuerySet[Run], begin: datetime) -> Iterable[datetime]:
-    """Return when the runs started that no slot counts yet.
+class PendingRun(NamedTuple):
+    """A run that no slot counts yet."""
 
-    A resumed run is still counted with its last outcome.
+    started_at: datetime
+    agent_number: int
+    is_child: bool
+    """Whether another run started it."""
+
+
+def list_pending_runs(
+    runs: QuerySet[Run], begin: datetime, end: datetime | None
+) -> list[PendingRun]:
+    """Return the runs that started from `begin` on, and before `end`.
+
+    A resumed run is not among them: it is still counted with its last outcome.
     """
-    rows = runs.filter(indexed=False, search_row=None, parent_step=None)
-    return rows.filter(created_at__gte=begin).values_list("created_at", flat=True)
+    rows = runs.filter(indexed=False, search_row=None, created_at__gte=begin)
+    if end is not None:
+        rows = rows.filter(created_at__lt=end)
+    found = rows.order_by().values_list("created_at", "agent_id", "parent_step_id")
+    return [PendingRun(at, agent, parent is not None) for at, agent, parent in found]
+
+
+def sum_by_agent(
+    sums: Iterable[AgentModelSums], pending: Iterable[PendingRun]
+) -> dict[int, AgentModelSums]:
+    """Return the sums of each agent, whose runs are those of its list of runs."""
+    started = (AgentModelSums(run.agent_number, runs=1) for run in pending)
+    found: dict[int, AgentModelSums] = {}
+    for one in chain(sums, started):
+        before = found.get(one.agent_number)
+        found[one.agent_number] = one if before is None else before.plus(one)
+    return found

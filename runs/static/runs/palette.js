@@ -97,13 +97,18 @@
     }
   }
 
-  const wordsOf = (element) =>
-    (element.textContent.trim() || element.title).replace(/\s+/g, " ");
+  // As shown, for a button may have other words on a phone; a closed menu shows none.
+  const wordsOf = ({ innerText, textContent, title }) =>
+    (innerText.trim() || textContent.trim() || title).replace(/\s+/g, " ");
   const isOffered = (element) =>
     !element.disabled && !element.closest("[hidden], .phone-only") && wordsOf(element);
 
-  // What the open page offers, and with a text also the menus of all pages.
-  function pageActions(text) {
+  // What the open page offers beside `results`, and with a text also the menus of all
+  // pages.
+  function pageActions(text, results) {
+    const known = new Set(
+      results.map((link) => `${link.href} ${link.querySelector(".clip").textContent}`),
+    );
     const words = text.toLowerCase().split(/\s+/);
     const isNamed = ({ label }) =>
       words.every((word) => label.toLowerCase().includes(word));
@@ -114,6 +119,7 @@
         const menu = element.closest("details.menu")?.querySelector("summary");
         return { element, label: wordsOf(element), menu: menu ? wordsOf(menu) : "" };
       })
+      .filter(({ element, label }) => !known.has(`${element.href} ${label}`))
       .filter(({ label, menu }) =>
         words.every((word) => `${menu} ${label}`.toLowerCase().includes(word)),
       )
@@ -154,7 +160,7 @@
   function show(html, text) {
     const part = new DOMParser().parseFromString(html, "text/html").body
       .firstElementChild;
-    const actions = pageActions(text);
+    const actions = pageActions(text, [...part.querySelectorAll("a")]);
     const below = "section:not([aria-labelledby=search-pages])";
     if (actions) part.insertBefore(actions, part.querySelector(below));
     const count =

@@ -30,6 +30,8 @@ STEP_RELATIONS = (
     "step__tool_ref",
 )
 DECISION_RELATIONS = ("step__model_call", "approvers", "by", "allowance")
+DECISION_ORDER = (F("expires_at").asc(nulls_last=True), "pk")
+"""The most urgent first."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +160,7 @@ def summarize_tool(step: AgentStep) -> str:
 def query_open_decisions(user: User, **only: Any) -> QuerySet[Decision]:
     """Return the open decisions that `user` may see, most urgent first."""
     rows = Decision.objects.visible_to(user).open().filter(**only)
-    return select_decision_relations(rows).order_by(
-        F("expires_at").asc(nulls_last=True), "pk"
-    )
+    return select_decision_relations(rows).order_by(*DECISION_ORDER)
 
 
 def select_decision_relations(rows: QuerySet[Decision]) -> QuerySet[Decision]:

@@ -1,18 +1,26 @@
 """What needs the viewer's attention; equal items are one row with a count."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import Count
+from django.db.models import Count, F, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from runs.models import Decision, Provider, ProviderOutage, Schedule, Webhook
 from runs.ui.error_labels import get_error_label
-from runs.views.approvals.details import DecisionRow, query_open_decisions
+from runs.ui.format import number
+from runs.views.approvals.details import (
+    DECISION_ORDER,
+    DecisionRow,
+    query_open_decisions,
+)
 
 MAX_ITEMS = 8
 """Of each kind."""
@@ -26,7 +34,7 @@ class AttentionItem(NamedTuple):
     key: str
     """Unique on the page."""
     status: str
-    """Of a run, whose shape is drawn."""
+    """Of a run, whose shape is drawn; empty for the row that counts the others."""
     title: str
     tool: str = ""
     """In fixed-width letters after the title."""
@@ -36,6 +44,27 @@ class AttentionItem(NamedTuple):
     expires_at: datetime | None = None
     url: str = ""
     button: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What the button is about, for screen readers."""
+        return f"{self.title} {self.tool}" if self.status else self.text
+
+
+class AttentionGroup(NamedTuple):
+    """The rows of one kind, and how many items of that kind there are."""
+
+    rows: list[AttentionItem]
+    total: int
+    label: str
+    url: str
+    """Of the list that has them all."""
+
+    @property
+    def items(self) -> list[AttentionItem]:
+        """Return the rows; if they are not all, the last one counts the others."""
+        left = self.total - sum(row.number for row in self.rows)
+        return [*self.rows, _describe_others(self, left)] if left else self.rows
 
 
 class Attention(NamedTuple):
@@ -49,31 +78,65 @@ class Attention(NamedTuple):
 
 def list_attention(user: User, *, mine: bool = False) -> Attention:
     """Return open decisions, then what fails: schedules, providers, webhooks."""
-    items = [
-        *_list_decisions(user, mine=mine),
-        *_list_schedules(user, mine=mine),
-        *_list_outages(user, mine=mine),
-        *_list_webhooks(user, mine=mine),
-    ]
+    groups = (
+        _list_decisions(user, mine=mine),
+        _list_schedules(user, mine=mine),
+        _list_outages(user, mine=mine),
+        _list_webhooks(user, mine=mine),
+    )
+    items = [item for group in groups for item in group.items]
     parts = [f"{item.key}.{item.number}.{item.at}" for item in items]
-    return Attention(items, sum(item.number for item in items), "-".join(parts))
+    return Attention(items, sum(group.total for group in groups), "-".join(parts))
 
 
-def _list_decisions(user: User, *, mine: bool) -> list[AttentionItem]:
+def _describe_others(group: AttentionGroup, count: int) -> AttentionItem:
+    title = ngettext("%(count)s more", "%(count)s more", count)
+    return AttentionItem(
+        f"more{group.url.replace('/', '-')}list",
+        "",
+        title % {"count": number(count)},
+        number=count,
+        text=group.label,
+        url=group.url,
+        button=_("Show all"),
+    )
+
+
+def _count_all(rows: QuerySet[Any], listed: Sequence[Any]) -> int:
+    """Count `rows`, of which at most `MAX_ITEMS` are listed."""
+    return len(listed) if len(listed) < MAX_ITEMS else rows.count()
+
+
+class _DecisionKind(NamedTuple):
+    """Open decisions with the same question about the same tool."""
+
+    first: int
+    """Key of the most urgent one."""
+    number: int
+
+
+def _list_decisions(user: User, *, mine: bool) -> AttentionGroup:
     only = {"step__run__owner": user} if mine else {}
     rows = query_open_decisions(user, **only)
-    first = list(rows[: 5 * MAX_ITEMS])
-    if not first:
-        return []
-    groups = rows.order_by().values_list("question", "step__tool")
-    counted = groups.annotate(n=Count("pk"))
-    counts = {(question, tool): n for question, tool, n in counted}
-    found: dict[tuple[str, str], AttentionItem] = {}
-    for decision in first:
-        key = (decision.question, decision.step.tool)
-        if key not in found:
-            found[key] = _describe_decision(decision, counts.get(key, 1))
-    return list(found.values())[:MAX_ITEMS]
+    kinds = _group_decisions(rows)
+    numbers = dict(kinds[:MAX_ITEMS])
+    found = rows.filter(pk__in=numbers) if numbers else ()
+    return AttentionGroup(
+        [_describe_decision(one, numbers[one.pk]) for one in found],
+        sum(kind.number for kind in kinds),
+        _("Approvals"),
+        reverse("approval-list"),
+    )
+
+
+def _group_decisions(rows: QuerySet[Decision]) -> list[_DecisionKind]:
+    """Return the kinds of decisions, the most urgent first."""
+    alike = [F("question"), F("step__tool")]
+    place = Window(RowNumber(), partition_by=alike, order_by=DECISION_ORDER)
+    number = Window(Count("pk"), partition_by=alike)
+    counted = rows.select_related(None).annotate(place=place, number=number)
+    firsts = counted.filter(place=1).values_list("pk", "number")
+    return [_DecisionKind(*kind) for kind in firsts]
 
 
 def _describe_decision(decision: Decision, count: int) -> AttentionItem:
@@ -97,28 +160,35 @@ def _describe_decision(decision: Decision, count: int) -> AttentionItem:
     )
 
 
-def _list_schedules(user: User, *, mine: bool) -> list[AttentionItem]:
+def _list_schedules(user: User, *, mine: bool) -> AttentionGroup:
     """Return schedules that could not start a run, or whose last run failed."""
     rows = Schedule.objects.visible_to(user).select_related("agent").defer("inputs")
     rows = rows.filter(owner=user) if mine else rows
-    refused = rows.exclude(problem="").order_by("-problem_at")[:MAX_ITEMS]
+    refused = rows.exclude(problem="").order_by("-problem_at")
     failed = rows.on().filter(problem="", last_run__status="failed")
     failed = failed.select_related("agent", "last_run").order_by("-last_run")
-    return [
-        *(
-            AttentionItem(
-                f"schedule-{one.pk}",
-                "failed",
-                _("%(schedule)s could not start a run") % {"schedule": one.name},
-                text=f"{one.agent.name} · {one.problem}",
-                at=one.problem_at,
-                url=reverse("schedule-detail", args=[one.pk]),
-                button=_("Open"),
-            )
-            for one in refused
-        ),
-        *(_describe_failed_run(one) for one in failed[:MAX_ITEMS]),
-    ]
+    first, second = list(refused[:MAX_ITEMS]), list(failed[:MAX_ITEMS])
+    return AttentionGroup(
+        [
+            *(_describe_refused_run(one) for one in first),
+            *(_describe_failed_run(one) for one in second),
+        ],
+        _count_all(refused, first) + _count_all(failed, second),
+        _("Schedules"),
+        reverse("schedule-list"),
+    )
+
+
+def _describe_refused_run(schedule: Schedule) -> AttentionItem:
+    return AttentionItem(
+        f"schedule-{schedule.pk}",
+        "failed",
+        _("%(schedule)s could not start a run") % {"schedule": schedule.name},
+        text=f"{schedule.agent.name} · {schedule.problem}",
+        at=schedule.problem_at,
+        url=reverse("schedule-detail", args=[schedule.pk]),
+        button=_("Open"),
+    )
 
 
 def _describe_failed_run(schedule: Schedule) -> AttentionItem:
@@ -136,12 +206,13 @@ def _describe_failed_run(schedule: Schedule) -> AttentionItem:
     )
 
 
-def _list_outages(user: User, *, mine: bool) -> list[AttentionItem]:
+def _list_outages(user: User, *, mine: bool) -> AttentionGroup:
     """Return providers that do not respond now."""
     visible = Provider.objects.visible_to(user)
     visible = visible.filter(owner=user) if mine else visible
     rows = ProviderOutage.objects.filter(ended_at=None, provider__in=visible)
-    return [
+    found = list(rows.select_related("provider").order_by("started_at")[:MAX_ITEMS])
+    items = [
         AttentionItem(
             f"provider-{outage.provider_id}",
             "waiting",
@@ -151,17 +222,20 @@ def _list_outages(user: User, *, mine: bool) -> list[AttentionItem]:
             url=reverse("provider-detail", args=[outage.provider_id]),
             button=_("Open"),
         )
-        for outage in rows.select_related("provider").order_by("started_at")[:MAX_ITEMS]
+        for outage in found
     ]
+    total, url = _count_all(rows, found), reverse("provider-list")
+    return AttentionGroup(items, total, _("Providers"), url)
 
 
-def _list_webhooks(user: User, *, mine: bool) -> list[AttentionItem]:
+def _list_webhooks(user: User, *, mine: bool) -> AttentionGroup:
     """Return webhooks of which no delivery has succeeded for some time."""
     rows = Webhook.objects.visible_to(user)
     rows = rows.filter(owner=user) if mine else rows
     before = timezone.now() - WEBHOOK_PATIENCE
     failing = rows.filter(is_on=True, failing_since__lt=before)
-    return [
+    found = list(failing.order_by("failing_since")[:MAX_ITEMS])
+    items = [
         AttentionItem(
             f"webhook-{one.pk}",
             "failed",
@@ -170,5 +244,7 @@ def _list_webhooks(user: User, *, mine: bool) -> list[AttentionItem]:
             url=reverse("webhook-detail", args=[one.pk]),
             button=_("Open"),
         )
-        for one in failing.order_by("failing_since")[:MAX_ITEMS]
+        for one in found
     ]
+    total, url = _count_all(failing, found), reverse("webhook-list")
+    return AttentionGroup(items, total, _("Webhooks"), url)

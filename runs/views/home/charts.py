@@ -1,7 +1,7 @@
 """The charts of the home page, each bar a link to the runs that it counts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from runs.views.charts.time_bars import (
     lay_out_time_bars,
     stack_parts,
 )
+from runs.views.home.key_figures import build_usage_query
 from runs.views.home.period import HomePeriod
 from tools.models import Tool, ToolUsage
 
@@ -148,6 +149,7 @@ class RankedBar(NamedTuple):
 
     name: str
     query: str
+    """Of the list of runs; empty if no filter has them."""
     width: str
     """Percent of the longest."""
     value: str
@@ -167,7 +169,9 @@ def rank_models(
     return [
         RankedBar(
             model or _("Unknown model"),
-            period.to_list_query(model=model, tests="with"),
+            build_usage_query(period, "cost" if by_cost else "tokens", model=model)
+            if model
+            else "",
             f"{max(1, 100 * amount / most[0][1]):.1f}",
             money(float(amount)) if by_cost else number(int(amount), "short"),
             f"{format_number(round(100 * amount / whole))}%",
@@ -217,7 +221,8 @@ class AgentFigures(NamedTuple):
 
 def rank_agents(
     period: HomePeriod,
-    sums: Iterable[AgentModelSums],
+    sums: Mapping[int, AgentModelSums],
+    *,
     user: User,
     rules: QuerySet[ScoringRule],
 ) -> list[AgentFigures]:
@@ -225,18 +230,14 @@ def rank_agents(
 
     Their scores are those of `rules`.
     """
-    totals: dict[int, AgentModelSums] = {}
-    for row in sums:
-        before = totals.get(row.agent_number)
-        totals[row.agent_number] = row if before is None else before.plus(row)
-    active = [pk for pk, one in totals.items() if one.runs]
+    active = [pk for pk, one in sums.items() if one.runs]
     agents = Agent.objects.visible_to(user).filter(is_playground=False)
     found = agents.annotate(newest=Max("versions__number")).in_bulk(active)
-    busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
+    busiest = sorted(found, key=lambda pk: (-sums[pk].runs, found[pk].name))
     shown = busiest[:MAX_AGENTS]
     scores = load_scores_by_agent(rules, shown, period.begin, period.end)
     return [
-        _describe_agent(period, found[pk], totals[pk], scores.get(pk)) for pk in shown
+        _describe_agent(period, found[pk], sums[pk], scores.get(pk)) for pk in shown
     ]
 
 

@@ -164,12 +164,12 @@ def _build_tokens(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     return _with_ratio(figure, tokens, before)
 
 
-def build_usage_query(period: HomePeriod, sort: str) -> str:
+def build_usage_query(period: HomePeriod, sort: str, **filters: str) -> str:
     """Return the query of the list of all runs whose cost and tokens are counted.
 
     Those are ended runs, as in any sorted list, with tests and runs that runs started.
     """
-    return period.to_list_query(sort=sort, tests="with", children="1")
+    return period.to_list_query(sort=sort, tests="with", children="1", **filters)
 
 
 def _with_ratio(

@@ -1,5 +1,6 @@
 """The home page: what needs attention, key figures, charts and recent runs."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -15,11 +16,13 @@ from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.scoring.figures import load_scores_by_day, load_scores_by_rule
 from runs.services.search.slot_figures import (
+    PendingRun,
     RunSums,
     add_run_sums,
     get_slots_owner,
-    list_pending_starts,
+    list_pending_runs,
     sum_agents_and_models,
+    sum_by_agent,
     sum_runs,
     sum_runs_by_time,
 )
@@ -159,14 +162,16 @@ def build_figures_context(
     """Return figures and charts; only that there are no runs, where there are none."""
     owner = get_slots_owner(user, mine=mine)
     runs = select_counted_runs(runs, counts_tests=period.counts_tests)
-    figures = load_figures(runs, period, owner)
+    pending = list_pending_runs(runs, period.begin, period.end)
+    figures = add_pending_runs(load_ended_figures(period, owner), period, pending)
     if not figures.sums.total and not figures.sums.tests:
         return {"has_figures": True, "is_empty": True}
     sums = sum_agents_and_models(period.slots(owner))
     by_cost = bool(figures.sums.cost)
     rules = ScoringRule.objects.visible_to(user)
     rules = rules.filter(owner=user) if mine else rules
-    agents = rank_agents(period, sums, user, rules)
+    by_agent = sum_by_agent(sums, pending)
+    agents = rank_agents(period, by_agent, user=user, rules=rules)
     return {
         "has_figures": True,
         "sums": figures.sums,
@@ -194,18 +199,21 @@ def build_scores_context(rules: QuerySet[ScoringRule]) -> dict[str, Any]:
     }
 
 
-def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:
-    figures = load_ended_figures(period, owner)
-    by_mark = list(figures.by_mark)
-    for started in list_pending_starts(runs, period.begin):
-        if (place := period.place_of(started)) is not None:
-            sums = by_mark[place]
-            by_mark[place] = sums._replace(pending=sums.pending + 1)
-    return figures._replace(sums=add_run_sums(by_mark), by_mark=by_mark)
-
-
 def load_ended_figures(period: HomePeriod, owner: int) -> PeriodFigures:
     counted = sum_runs_by_time(period.slots(owner), period.unit)
     by_mark = [counted.get(mark, RunSums()) for mark in period.marks]
     before = sum_runs(period.previous_slots(owner))
     return PeriodFigures(add_run_sums(by_mark), before, by_mark)
+
+
+def add_pending_runs(
+    figures: PeriodFigures, period: HomePeriod, pending: Iterable[PendingRun]
+) -> PeriodFigures:
+    """Return the figures with those runs that no other run started."""
+    by_mark = list(figures.by_mark)
+    for run in pending:
+        place = None if run.is_child else period.place_of(run.started_at)
+        if place is not None:
+            sums = by_mark[place]
+            by_mark[place] = sums._replace(pending=sums.pending + 1)
+    return figures._replace(sums=add_run_sums(by_mark), by_mark=by_mark)

@@ -1,5 +1,6 @@
 """What the search finds: pages, actions, agents, tools and runs."""
 
+import re
 from typing import NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
@@ -21,6 +22,7 @@ from tools.models import Tool
 Named = TypeVar("Named", bound=Model)
 MAX_RESULTS = 6
 """Of each kind."""
+NUMBER_AT_END = re.compile(r"(\D*?)\s*#?([0-9]+)")
 MAX_RUNS_SEARCHED = 2_000
 """The newest; the list of runs searches all of them."""
 
@@ -98,7 +100,7 @@ def find_runs(user: User, text: str) -> list[SearchResult]:
     newest = Run.objects.visible_to(user).order_by("-pk").values("pk")
     recent = runs.filter(pk__in=newest[:MAX_RUNS_SEARCHED], parent_step=None)
     found = list(search_rows(recent, text, "title").order_by("-pk")[:MAX_RESULTS])
-    number = parse_whole_number(text.removeprefix("#"))
+    number = parse_run_number(text)
     if number is not None:
         exact = list(runs.filter(pk=number))
         found = [*exact, *(run for run in found if run.pk != number)][:MAX_RESULTS]
@@ -111,3 +113,15 @@ def find_runs(user: User, text: str) -> list[SearchResult]:
         )
         for run in found
     ]
+
+
+def parse_run_number(text: str) -> int | None:
+    """Return the number in `9002`, `#9002` or `Run 9002`; None without one.
+
+    The word may be English or in the viewer's language.
+    """
+    found = NUMBER_AT_END.fullmatch(text)
+    if found is None:
+        return None
+    words = {"", "run", (_("Run %(number)s") % {"number": ""}).strip().lower()}
+    return parse_whole_number(found[2]) if found[1].lower() in words else None

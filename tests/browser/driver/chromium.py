@@ -1,5 +1,6 @@
 """Starting the real Chromium, and listening to what it complains about."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -56,11 +57,11 @@ def seen_by(context: BrowserContext, url: str, person: str) -> Page:
 
 
 def signed_in(context: BrowserContext, url: str, name: str, password: str) -> Page:
-    """Open a page and sign in through the form."""
+    """Open a page and sign in through the form; people who only chat see the chat."""
     page = context.new_page()
     page.goto(f"{url}/sign-in/")
     page.fill("input[name=username]", name)
     page.fill("input[name=password]", password)
     page.click("button:has-text('Sign in')")
-    page.wait_for_url(f"{url}/")
+    page.wait_for_url(re.compile(f"^{re.escape(url)}/(chat/)?$"))
     return page

@@ -69,6 +69,26 @@ def test_finds_a_run_by_its_number_if_it_is_visible(client, ann):
     assert "runs" not in found(client, str(other.pk))
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        *(("run {}", "en"), ("Run {}", "en"), ("run #{}", "en"), ("run {}", "zh-hans")),
+        *(("运行 {}", "zh-hans"), ("运行{}", "zh-hans")),
+    ],
+)
+def test_finds_a_run_by_the_title_of_its_page(client, ann, text, language):
+    run = make_run(ann, title="Mine")
+    client.cookies["django_language"] = language
+
+    assert found(client, text.format(run.pk))["runs"] == ["Mine"]
+
+
+def test_another_word_before_a_number_finds_no_run(client, ann):
+    run = make_run(ann, title="Mine")
+
+    assert "runs" not in found(client, f"tool {run.pk}")
+
+
 def test_pages_of_administrators_are_for_them_only(client, ann):
     assert "pages" not in found(client, "retention")
 
