@@ -613,7 +613,7 @@ def test_untouched_fields_are_no_edit(client, ann):
         pytest.param({"type": ["array", "null"]}, [], id="empty list"),
         pytest.param({"type": "boolean"}, False, id="boolean"),
         pytest.param({"enum": [1, "1"]}, 1, id="choice"),
-        pytest.param({"type": "number"}, 1e22, id="large number"),
+        pytest.param({"type": "number"}, 0.25, id="number"),
         pytest.param({"type": "string"}, "\nfirst line is empty", id="line break"),
     ],
 )
