@@ -54,7 +54,9 @@ class RunsConfig(AppConfig):
         )
         track_model(models.AnnotationQueue, "annotation queue")
         track_model(
-            models.ScoringRule, "scoring rule", ignore=["lease_until", "problem"]
+            models.ScoringRule,
+            "scoring rule",
+            ignore=["lease_until", "problem", "used_day", "used_runs", "used_cost"],
         )
         track_model(models.Dataset, "dataset", ignore=["next_number", "version"])
         track_model(
