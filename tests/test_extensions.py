@@ -39,6 +39,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.runs.start import start_run
+from runs.worker import experiment_process
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
 from tests.every_address import ask, list_addresses
@@ -236,6 +237,32 @@ def test_an_outside_evaluator_that_hangs_holds_up_no_other_experiment(
 
     problems = Score.objects.filter(cell__experiment=exiting)
     assert {one.problem for one in problems} == {"The evaluator failed: SystemExit: 3"}
+
+
+def test_the_process_of_experiments_ends_if_too_many_evaluators_hang(
+    register, release, monkeypatch
+):
+    monkeypatch.setattr(extension_calls, "EXTENSION_SECONDS", 0.1)
+    monkeypatch.setattr(experiment_process, "MAX_ABANDONED_CALLS", 1)
+    monkeypatch.setattr(experiment_process, "LAST_IDLE_SECONDS", 1_000)
+    register(lambda config, given: release.wait(60), "hangs")
+    ann = make_user("ann")
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [make_revision(ann, name="hangs", kind="hangs")],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
+    turn(experiment)
+    end_runs(experiment)
+    release_experiments(HOLDER)
+
+    with advancing(threading.Event()) as thread:
+        wait_until(lambda: not thread.is_alive())
+
+    score = Score.objects.get(cell__experiment=experiment)
+    assert score.problem == "The evaluator did not end in 0.1 s."
 
 
 def test_a_provider_without_a_server_needs_no_base_url(example, client):
