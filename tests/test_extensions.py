@@ -49,6 +49,7 @@ from tests.timing import wait_until
 from tests.worker import functions
 from tests.worker.test_experiment_process import advancing, has_ended
 from tests.world import make_world
+from tools.sandbox import abandoned_calls
 from tools.sandbox.abandoned_calls import count_abandoned_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -243,7 +244,7 @@ def test_the_process_of_experiments_ends_if_too_many_evaluators_hang(
     register, release, monkeypatch
 ):
     monkeypatch.setattr(extension_calls, "EXTENSION_SECONDS", 0.1)
-    monkeypatch.setattr(experiment_process, "MAX_ABANDONED_CALLS", 1)
+    monkeypatch.setattr(abandoned_calls, "MAX_ABANDONED_CALLS", 1)
     monkeypatch.setattr(experiment_process, "LAST_IDLE_SECONDS", 1_000)
     register(lambda config, given: release.wait(60), "hangs")
     ann = make_user("ann")

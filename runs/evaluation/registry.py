@@ -56,15 +56,14 @@ def is_extension_kind(name: str) -> bool:
     return name in EVALUATOR_KINDS and name not in BUILT_IN_KINDS
 
 
-def is_slow_kind(name: str) -> bool:
-    """Whether a score may take from seconds to minutes; of extensions, any may."""
-    kind = EVALUATOR_KINDS.get(name)
-    needs = kind.needs if kind else "nothing"
-    return is_extension_kind(name) or needs in {"sandbox", "model"}
-
-
 def list_slow_kinds() -> list[str]:
-    return list(filter(is_slow_kind, EVALUATOR_KINDS))
+    """Return the kinds of which a score may take from seconds to minutes."""
+    slow = {"sandbox", "model"}
+    return [
+        name
+        for name, kind in EVALUATOR_KINDS.items()
+        if kind.needs in slow or is_extension_kind(name)
+    ]
 
 
 R = TypeVar("R")

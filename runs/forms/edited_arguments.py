@@ -6,12 +6,7 @@ from typing import Any
 
 from runs.forms.widgets import style_widgets
 from runs.services.errors import ArgumentsRefused, FieldError
-from tools.forms.arguments import (
-    ArgumentsForm,
-    ValueChoiceField,
-    find_nested_value,
-    format_choice_label,
-)
+from tools.forms.arguments import ArgumentsForm
 from tools.text.parse_errors import NOT_JSON, find_json_error
 from tools.text.storable import is_same_json
 
@@ -29,11 +24,7 @@ class EditedArgumentsForm(ArgumentsForm):
         self, data: Any = None, *, schema: dict[str, Any], shown: Any, key: int
     ) -> None:
         self.prefix = f"arg-{key}"
-        super().__init__(data, schema=schema)
-        for name, path in self.paths.items():
-            self.fields[name].initial = format_argument(
-                self.fields[name], find_nested_value(shown, path)
-            )
+        super().__init__(data, schema=schema, values=shown)
         style_widgets(self)
 
     def focus_error(self) -> None:
@@ -91,14 +82,6 @@ def parse_edited_text(text: str, shown: Any) -> Any:
         why = f"{NOT_JSON} {find_json_error(text)}"
         raise ArgumentsRefused([FieldError("", why)]) from error
     return None if is_same_json(typed, shown) else typed
-
-
-def format_argument(field: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(field, ValueChoiceField):
-        return format_choice_label(value)
-    return value
 
 
 def replace_line_breaks(value: Any) -> Any:

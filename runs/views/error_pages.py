@@ -26,9 +26,9 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer without reading more of the request."""
-    megabytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024 / 1024
-    is_too_large = isinstance(exception, RequestDataTooBig)
-    context = {"megabytes": megabytes if is_too_large else None}
+    context = {}
+    if isinstance(exception, RequestDataTooBig):
+        context["megabytes"] = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024 / 1024
     return HttpResponse(render_to_string("400.html", context), status=400)
 
 

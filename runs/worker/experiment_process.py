@@ -27,7 +27,7 @@ from runs.services.experiments.claim import (
 )
 from runs.store.site_pause import is_site_paused
 from runs.worker.slow_scoring import ScoringThreads
-from tools.sandbox.abandoned_calls import MAX_ABANDONED_CALLS, count_abandoned_calls
+from tools.sandbox import abandoned_calls
 
 logger = logging.getLogger(__name__)
 
@@ -108,8 +108,12 @@ def advance_until_idle(stop: StopRequest) -> None:
         keeper.start()
         try:
             while not stop.wait(pause):
-                if has_too_many_abandoned_calls():
-                    return  # a worker starts another process
+                if abandoned_calls.has_too_many_abandoned_calls():
+                    logger.error(
+                        "%s evaluators hang; this process ends",
+                        abandoned_calls.count_abandoned_calls(),
+                    )
+                    return  # a worker starts another one
                 pause = do_turns(keeper, in_threads, slow, before_effect=check)
                 if pause < IDLE_SECONDS:
                     worked_at = time.monotonic()
@@ -119,15 +123,6 @@ def advance_until_idle(stop: StopRequest) -> None:
             keeper.end()
             release_experiments(keeper.holder)
             connection.close()
-
-
-def has_too_many_abandoned_calls() -> bool:
-    """Whether the evaluators of extensions that never return fill the process."""
-    count = count_abandoned_calls()
-    if count < MAX_ABANDONED_CALLS:
-        return False
-    logger.error("%s evaluators hang; this process restarts", count)
-    return True
 
 
 def do_turns(

@@ -129,10 +129,7 @@ def unregister_worker() -> None:
 def _watch_abandoned_calls(process: WorkerState, stop: threading.Event) -> None:
     """Restart the process when too many of its threads hang in tool code."""
     while not stop.wait(5):
-        if (
-            abandoned_calls.count_abandoned_calls()
-            >= abandoned_calls.MAX_ABANDONED_CALLS
-        ):
+        if abandoned_calls.has_too_many_abandoned_calls():
             logger.error(
                 "%s tools hang; this worker restarts",
                 abandoned_calls.count_abandoned_calls(),

@@ -33,6 +33,11 @@ def count_abandoned_calls() -> int:
     return _abandoned
 
 
+def has_too_many_abandoned_calls() -> bool:
+    """Whether the process should restart."""
+    return count_abandoned_calls() >= MAX_ABANDONED_CALLS
+
+
 def run_or_abandon(call: Callable[[], R], deadline: Deadline) -> R:
     """Return what `call` returns, or raise what it raises.
 

@@ -90,7 +90,7 @@ def list_backwards(last: int) -> list[int]:
 
 
 def count_most_versions(versions: int) -> int:
-    """Return how many of so many versions are run if all have a score."""
+    """Return how many versions are run at most, if all of them can be scored."""
     steps = max(versions - 2, 0).bit_length()
     return min(2 + steps + max(steps - 2, 0), MAX_PROBES)
 

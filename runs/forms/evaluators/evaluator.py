@@ -30,7 +30,7 @@ else:
 class EvaluatorForm(_ModelForm):
     """An evaluator of a kind that is set already.
 
-    It is never valid if the kind is of an extension that is no longer loaded.
+    If the extension that adds the kind is not loaded, the form is never valid.
     """
 
     class Meta:

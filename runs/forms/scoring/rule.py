@@ -102,17 +102,12 @@ class ScoringRuleForm(_ModelForm):
         return percent
 
     def clean_daily_budget(self) -> Any:
-        budget = self.cleaned_data["daily_budget"]
-        if budget is not None:
-            require_above_zero(budget)
-        return budget
+        require_above_zero(self.cleaned_data["daily_budget"])
+        return self.cleaned_data["daily_budget"]
 
     def clean_daily_runs(self) -> Any:
-        """Refuse 0 too: a rule that scores nothing is paused."""
-        runs = self.cleaned_data["daily_runs"]
-        if runs is not None:
-            require_above_zero(runs)
-        return runs
+        require_above_zero(self.cleaned_data["daily_runs"])
+        return self.cleaned_data["daily_runs"]
 
     def clean_evaluators(self) -> Any:
         """Refuse a judge that compares: a real run has nothing to compare with."""

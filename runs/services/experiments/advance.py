@@ -249,8 +249,10 @@ def start_cells(experiment: Experiment) -> int:
         Q(run=None) | Q(run__status__in=FINISHED_STATUSES)
     )
     free = experiment.concurrency - unfinished.count()
-    free = count_affordable_runs(experiment, most=free)
     if free <= 0 or not waiting.exists():
+        return 0
+    free = count_affordable_runs(experiment, most=free)
+    if free <= 0:
         return 0
     candidates = load_candidates(experiment)
     blocked = BlockedCandidates(find_needed_baseline(experiment))
@@ -277,10 +279,9 @@ def count_affordable_runs(experiment: Experiment, *, most: int) -> int:
     if experiment.budget is None:
         return most
     spending = load_spending(experiment)
-    unscored = experiment.cells.filter(state=State.STARTED).count()
     if not spending.scored and any(map(is_judge, experiment.evaluators.all())):
-        most = min(most, experiment.concurrency - unscored)
-    return spending.count_runs(unscored=unscored, most=most)
+        most = min(most, experiment.concurrency - spending.unscored)
+    return spending.count_runs(most=most)
 
 
 def find_needed_baseline(experiment: Experiment) -> int | None:

@@ -12,7 +12,7 @@ from django.db.models import F
 from runs.evaluation.answer_text import describe_failed_run
 from runs.evaluation.combine import combine_scores
 from runs.evaluation.judge import compares_with_baseline
-from runs.evaluation.registry import EVALUATOR_KINDS, is_slow_kind
+from runs.evaluation.registry import EVALUATOR_KINDS, is_extension_kind
 from runs.evaluation.types import (
     EvaluationExample,
     EvaluationRecord,
@@ -168,8 +168,8 @@ def evaluate_cell(
 def needs_only_records(revision: EvaluatorRevision) -> bool:
     """Whether it computes: it asks no model and executes no code of others."""
     kind = EVALUATOR_KINDS.get(revision.kind)
-    is_slow = is_slow_kind(revision.kind)
-    return kind is not None and kind.needs == "nothing" and not is_slow
+    is_ours = not is_extension_kind(revision.kind)
+    return kind is not None and kind.needs == "nothing" and is_ours
 
 
 def is_comparing(revision: EvaluatorRevision) -> bool:

@@ -30,6 +30,8 @@ class Spending(NamedTuple):
     """The mean of ended runs; 0 before the first one."""
     per_verdict: Decimal
     """The mean of verdicts; 0 before the first one."""
+    unscored: int
+    """Runs that were started and have no verdict yet."""
     scored: int
     """Runs that have been scored."""
 
@@ -39,13 +41,13 @@ class Spending(NamedTuple):
         return self.budget is not None and self.spent >= self.budget
 
     def count_verdicts(self, *, in_flight: int, most: int) -> int:
-        """Return how many more verdicts the budget allows, at most so many."""
+        """Return how many more verdicts the budget allows, up to `most`."""
         return self._count(self.per_verdict, in_flight=in_flight, most=most)
 
-    def count_runs(self, *, unscored: int, most: int) -> int:
-        """Return how many more runs with verdicts it allows, at most so many."""
+    def count_runs(self, *, most: int) -> int:
+        """Return how many more runs the budget allows, each with its verdict."""
         per_cell = self.per_run + self.per_verdict
-        return self._count(per_cell, in_flight=unscored, most=most)
+        return self._count(per_cell, in_flight=self.unscored, most=most)
 
     def _count(self, price: Decimal, *, in_flight: int, most: int) -> int:
         if self.budget is None:
@@ -56,7 +58,7 @@ class Spending(NamedTuple):
         return min(most, ceil(left / price)) if price else most
 
     def _expect(self, *, verdicts: int) -> Decimal:
-        """Return the cost when all runs have ended, with so many more verdicts."""
+        """Return the cost after the unfinished runs and this number of verdicts."""
         runs = max(self.unfinished * self.per_run, self.unfinished_cost)
         return self.spent - self.unfinished_cost + runs + verdicts * self.per_verdict
 
@@ -70,6 +72,7 @@ def load_spending(experiment: Experiment) -> Spending:
         # of those that are scored again, too
         judges=Sum("judge_cost", filter=unscored, default=NOTHING),
         runs=Sum("run__cost", filter=unscored, default=NOTHING),
+        unscored=Count("pk", filter=unscored),
         unfinished=Count("pk", filter=unfinished),
         unfinished_cost=Sum("run__cost", filter=unfinished, default=NOTHING),
         per_run=Avg("run__cost", filter=is_over, default=NOTHING),

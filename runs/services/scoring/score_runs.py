@@ -185,15 +185,13 @@ def note_missing_evaluators(rule: ScoringRule, revisions: RuleRevisions) -> bool
 
 
 def list_rule_revisions(rule: ScoringRule) -> RuleRevisions:
-    usable = set(
-        rule.evaluators.all().usable_by(rule.owner).values_list("pk", flat=True)
-    )
+    unavailable = {one.pk for one in list_unavailable_evaluators(rule)}
     rows = EvaluatorRevision.objects.filter(evaluator__in=rule.evaluators.all())
     rows = rows.select_related("evaluator__owner").order_by("number")
     newest = {one.evaluator_id: one for one in rows}
     return RuleRevisions(
-        [one for pk, one in newest.items() if pk in usable],
-        [one for pk, one in newest.items() if pk not in usable],
+        [one for pk, one in newest.items() if pk not in unavailable],
+        [one for pk, one in newest.items() if pk in unavailable],
     )
 
 
@@ -226,9 +224,7 @@ def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | N
 
 
 def load_day_use(rule: ScoringRule, limits: DayLimits, *, day: date) -> DayUse:
-    """Return what this day (UTC) has used; nothing is counted without limits."""
-    if limits.runs is None and limits.cost is None:
-        return DayUse(day, limits)
+    """Return what this day (UTC) has used."""
     begin_day(rule, day)
     rows = ScoringRule.objects.filter(pk=rule.pk)
     return DayUse(day, limits, *rows.values_list("used_runs", "used_cost").get())
@@ -323,7 +319,6 @@ def store_run_scores(
         for revision, result in pairs
         if is_judge(revision)
     ]
-    begin_day(rule, read_database_time().date())
     with transaction.atomic():
         judged = lock_judged_runs(judged)
         mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)

@@ -4,6 +4,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.services.experiments.bisect import BisectionReport
+from tools.text.translatable import join_sentences
 
 
 def describe_bisection(report: BisectionReport) -> str:
@@ -75,41 +76,22 @@ def describe_found(report: BisectionReport, good: int | None, bad: int | None) -
 
 def describe_always(report: BisectionReport, bad: int | None) -> str:
     """Say that no version passes, and how many were not run."""
-    is_oldest = report.state.first_bad == 0
+    fails = (
+        _("Fails in version %(number)s, the oldest one.")
+        if report.state.first_bad == 0
+        else _("Fails in version %(number)s; no older version could be scored.")
+    )
     not_run = sum(one.outcome is None for one in report.versions)
-    values = {"number": bad, "count": not_run}
-    if not_run:
-        return describe_not_run(not_run, is_oldest=is_oldest) % values
-    if is_oldest:
-        return _("Fails in version %(number)s, the oldest one. No version passes.") % (
-            values
+    passes = (
+        ngettext(
+            "No version that was run passes; %(count)d version was not run.",
+            "No version that was run passes; %(count)d versions were not run.",
+            not_run,
         )
-    return (
-        _(
-            "Fails in version %(number)s; no older version could be scored. No version "
-            "passes."
-        )
-        % values
+        if not_run
+        else _("No version passes.")
     )
-
-
-def describe_not_run(count: int, *, is_oldest: bool) -> str:
-    """Return the sentence about a search that no version passed, without its values."""
-    if is_oldest:
-        return ngettext(
-            "Fails in version %(number)s, the oldest one. No version that was run "
-            "passes; %(count)d version was not run.",
-            "Fails in version %(number)s, the oldest one. No version that was run "
-            "passes; %(count)d versions were not run.",
-            count,
-        )
-    return ngettext(
-        "Fails in version %(number)s; no older version could be scored. No version "
-        "that was run passes; %(count)d version was not run.",
-        "Fails in version %(number)s; no older version could be scored. No version "
-        "that was run passes; %(count)d versions were not run.",
-        count,
-    )
+    return join_sentences([fails % {"number": bad}, passes % {"count": not_run}])
 
 
 def describe_next_version(report: BisectionReport) -> str:

@@ -1,6 +1,5 @@
 """The budget of an experiment: of its runs, and of the judges that score them."""
 
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -70,10 +69,15 @@ def judge_experiment(server: FakeServer, count: int, **plan) -> Experiment:
 def advance_until_rest(experiment: Experiment) -> Experiment:
     """Do turns as the process of experiments does, until nothing is left to do."""
     threads = ScoringThreads()
-    while claimed := claim_experiment():
-        advance_experiment(claimed, slow=threads)
-        end_runs(experiment)
-        time.sleep(0.02)
+
+    def is_done_after_a_turn() -> bool:
+        claimed = claim_experiment()
+        if claimed is not None:
+            advance_experiment(claimed, slow=threads)
+            end_runs(experiment)
+        return claimed is None
+
+    wait_until(is_done_after_a_turn)
     wait_until(lambda: not threads.list_cells(experiment.pk))
     return Experiment.objects.get(pk=experiment.pk)
 
