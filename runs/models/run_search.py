@@ -101,12 +101,21 @@ class RunTool(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="called_tools")
     tool = models.CharField(max_length=200)
     """The name that the model called."""
+    has_failed = models.BooleanField(default=False, db_default=False)
+    """Whether a call of it failed."""
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["run", "tool"], name="run_tool_once")
         ]
-        indexes = [models.Index(fields=["tool", "-run"], name="run_tool_by_tool")]
+        indexes = [
+            models.Index(fields=["tool", "-run"], name="run_tool_by_tool"),
+            models.Index(
+                fields=["tool", "-run"],
+                name="run_tool_by_failure",
+                condition=models.Q(has_failed=True),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.tool} in {self.run_id}"

@@ -62,9 +62,9 @@ SELECT ended_at::date, agent_id, owner_id, status, count(*),
   sum(input_tokens + output_tokens), sum(cost) FROM runs_run GROUP BY 1, 2, 3, 4
 """
 TOOLS = """
-INSERT INTO runs_runtool (run_id, tool)
+INSERT INTO runs_runtool (run_id, tool, has_failed)
 SELECT id, CASE WHEN id %% 5000 = 0 THEN 'refund' WHEN id %% 3 = 0 THEN 'weather'
-  ELSE 'search' END FROM runs_run
+  ELSE 'search' END, id %% 25 = 0 FROM runs_run
 """
 TAGS = """
 INSERT INTO runs_runtag (run_id, name)
@@ -183,6 +183,7 @@ def pages(runs: int) -> dict[str, str]:
         "a day four weeks ago": f"/runs/?begin={day}&end={day}",
         "a rare tool": "/runs/?tool=refund",
         "a usual tool": "/runs/?tool=search",
+        "a failed tool": "/runs/?failed_tool=search",
         "cost at least $0.09": "/runs/?cost=0.09",
         "longer than 290 s": "/runs/?seconds=290",
         "longer than a day (none)": "/runs/?seconds=86400",

@@ -66,8 +66,16 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
             unique_fields=["run"],
             update_fields=UPDATED_FIELDS,
         )
-        called = [RunTool(run_id=pk, tool=one) for pk in tools for one in tools[pk]]
-        RunTool.objects.bulk_create(called, ignore_conflicts=True)
+        RunTool.objects.bulk_create(
+            [
+                RunTool(run_id=pk, tool=name, has_failed=has_failed)
+                for pk, called in tools.items()
+                for name, has_failed in called.items()
+            ],
+            update_conflicts=True,
+            unique_fields=["run", "tool"],
+            update_fields=["has_failed"],
+        )
         Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
         own = [run for run in runs if not run.is_imported]
         count_ended_runs(card for card in cards if not card.run.is_imported)
@@ -122,12 +130,18 @@ def build_search_text(run: Run, step_words: Iterable[str] = ()) -> str:
     return "\n".join(part for part in parts if part).lower()
 
 
-def _load_called_tools(runs: Iterable[Run]) -> dict[int, list[str]]:
-    """Return the names that each run called; parse errors are not tools."""
+def _load_called_tools(runs: Iterable[Run]) -> dict[int, dict[str, bool]]:
+    """Return the tools that each run called, and whether a call of each failed.
+
+    Parse errors are not tools.
+    """
     steps = AgentStep.objects.filter(run__in=runs).exclude(tool__startswith="_")
-    found: dict[int, list[str]] = defaultdict(list)
-    for run_id, name in steps.order_by().values_list("run_id", "tool").distinct():
-        found[run_id].append(name)
+    columns = steps.order_by().values_list("run_id", "tool", "status").distinct()
+    found: dict[int, dict[str, bool]] = defaultdict(dict)
+    for run_id, name, status in columns:
+        called = found[run_id]
+        has_failed = status == AgentStep.Status.FAILED
+        called[name] = called.get(name, False) or has_failed
     return found
 
 

@@ -200,7 +200,7 @@ def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
     return [
         RankedBar(
             name,
-            period.to_list_query(tool=name, tests="with"),
+            period.to_list_query(failed_tool=name, tests="with", children="1"),
             f"{max(1, 100 * failed / worst[0][1]):.1f}",
             number(failed),
             percent_of(failed, calls[name]),

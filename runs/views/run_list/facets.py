@@ -42,6 +42,7 @@ FACET_LABELS = {
     "error": gettext_lazy("Error"),
     "model": gettext_lazy("Model"),
     "tool": gettext_lazy("Tool called"),
+    "failed_tool": gettext_lazy("Tool failed"),
     "tag": gettext_lazy("Tag"),
     "source": gettext_lazy("Source"),
     "user": gettext_lazy("Started by"),
@@ -267,6 +268,9 @@ def count_in_table(name: str, sample: RunSample) -> FacetCounts:
         case "tool":
             called = RunTool.objects.all()
             counts = count_sample(sample, called, key="run_id", column="tool")
+        case "failed_tool":
+            failed = RunTool.objects.filter(has_failed=True)
+            counts = count_sample(sample, failed, key="run_id", column="tool")
         case "rating":
             rated = count_sample(sample, Run.objects.all(), key="id", column="rating")
             counts = {word: rated.get(n, 0) for word, n in Run.RATINGS.items()}

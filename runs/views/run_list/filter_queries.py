@@ -64,11 +64,24 @@ def _filter_by_related(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run
     elif filters.tag:
         tagged = RunTag.objects.filter(run=OuterRef("pk"), name__in=filters.tag)
         runs = runs.filter(Exists(tagged))
+    return _filter_by_tools(runs, filters)
+
+
+def _filter_by_tools(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
     if len(filters.tool) == 1:
         runs = runs.filter(called_tools__tool=filters.tool[0])
     elif filters.tool:
         called = RunTool.objects.filter(run=OuterRef("pk"), tool__in=filters.tool)
         runs = runs.filter(Exists(called))
+    if len(filters.failed_tool) == 1:
+        runs = runs.filter(
+            called_tools__tool=filters.failed_tool[0], called_tools__has_failed=True
+        )
+    elif filters.failed_tool:
+        failed = RunTool.objects.filter(
+            run=OuterRef("pk"), tool__in=filters.failed_tool, has_failed=True
+        )
+        runs = runs.filter(Exists(failed))
     return runs
 
 

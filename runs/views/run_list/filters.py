@@ -83,6 +83,8 @@ class RunFilters:
     """Include runs that other runs started."""
     model: tuple[str, ...] = ()
     tool: tuple[str, ...] = ()
+    failed_tool: tuple[str, ...] = ()
+    """Tools of which a call failed."""
     tag: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     error: tuple[str, ...] = ()
@@ -142,7 +144,8 @@ class RunFilters:
     @property
     def needs_search_row(self) -> bool:
         """Whether only ended and indexed runs can match."""
-        return bool(self.tool or self.cost or self.seconds or self.sort)
+        tools = self.tool or self.failed_tool
+        return bool(tools or self.cost or self.seconds or self.sort)
 
     @property
     def includes_children(self) -> bool:
@@ -198,7 +201,7 @@ MORE_NAMES = {
     *("version", "children", "schedule", "begin", "end"),
     *("cost", "seconds"),
 }
-TEXT_LISTS = ("model", "tool", "tag")
+TEXT_LISTS = ("model", "tool", "failed_tool", "tag")
 
 
 def expand_statuses(names: Iterable[str]) -> list[str]:
@@ -257,6 +260,7 @@ def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
         children=query.get("children") == "1",
         model=texts("model"),
         tool=texts("tool"),
+        failed_tool=texts("failed_tool"),
         tag=texts("tag", 40),
         source=unique_values(
             one for one in parts("source") if one in Run.Source.values

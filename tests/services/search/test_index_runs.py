@@ -70,6 +70,20 @@ def test_the_tools_are_those_that_were_called():
     assert list(RunTool.objects.values_list("tool", flat=True)) == ["search"]
 
 
+def test_the_failed_tools_of_a_resumed_run_are_known():
+    run = make_run(status="limit_reached", stop_reason="iterations")
+    for tool in ("search", "search", "look_up"):
+        make_step(run, tool=tool)
+    index_runs()
+    make_step(run, tool="look_up", status="failed")
+    make_step(run, tool="look_up")
+    Run.objects.update(indexed=False)
+    index_runs()
+
+    called = RunTool.objects.order_by("tool").values_list("tool", "has_failed")
+    assert list(called) == [("look_up", True), ("search", False)]
+
+
 def test_a_resumed_run_is_filed_again():
     run = make_run(status="limit_reached", stop_reason="iterations", output="First")
     index_runs()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from django.utils import timezone
 
+from runs.models import Run
 from runs.services.search import run_sample
 from runs.services.search.index_runs import index_runs
 from runs.services.search.run_sample import limit_query_time
@@ -20,8 +21,10 @@ from tests.make import (
     make_run,
     make_spec,
     make_step,
+    make_tool,
     make_user,
 )
+from tools.models import ToolUsage
 
 pytestmark = pytest.mark.django_db
 
@@ -82,8 +85,12 @@ def test_every_figure_is_that_of_its_list(admin_client, admin_user, url, monkeyp
         make_runs_of_each_sort(owner)
     admin_client.cookies[ZONE_COOKIE] = "Asia/Kathmandu"
 
-    figures = list(read_figures(admin_client, admin_client.get(url).text))
+    page = admin_client.get(url).text
+    figures = list(read_figures(admin_client, page))
 
+    assert ("?failed_tool=" in page or "&amp;failed_tool=" in page) == (
+        "mine" not in url and "24h" not in url
+    )
     assert {one.card for one in figures} >= {"figures", "chart", "rankings", "agents"}
     assert [one for one in figures if one.shown != one.listed] == []
 
@@ -132,6 +139,14 @@ def make_runs_of_each_sort(owner):
                     source="parent",
                     cost="0.25",
                 )
+    tool = make_tool(owner, name=f"look_up_{owner.pk}")
+    for hours in (30, 100):
+        run = start(hours, owner=owner, agent=agent, spec=spec, status="succeeded")
+        make_step(run, tool=tool.name, status="failed")
+        hour = run.created_at.replace(minute=0, second=0, microsecond=0)
+        ToolUsage.objects.create(tool=tool, hour=hour, calls=3, failures=1)
+        start(hours, owner=owner, agent=agent, spec=spec, status="succeeded")
+        make_step(Run.objects.latest("pk"), tool=tool.name)
     for _ in range(2):
         run = make_run(owner, agent=agent, status="awaiting_approval")
         make_decision(make_step(run, tool=f"refund_{owner.pk}"))
@@ -147,13 +162,10 @@ def start(hours, **fields):
 
 
 def read_figures(client, page) -> Iterator[Figure]:
-    """Yield what each link says, next to what the list says that it opens.
-
-    The bars of failing tools are left out: no filter finds failed calls.
-    """
+    """Yield what each link says, next to what the list says that it opens."""
     for card, pattern in LINKS.items():
         part = page.split(f'id="home-{CARDS.get(card, card)}"')[-1]
-        part = part.split("</section>")[0].split("Tools by failed calls")[0]
+        part = part.split("</section>")[0]
         for found in re.finditer(pattern, part, re.S):
             url, shown = html.unescape(found["url"]), found["shown"]
             if url.startswith("/approvals/"):

@@ -623,6 +623,34 @@ def test_several_values_of_a_filter_match_any_of_them(client, ann):
         assert re.findall(r">(One|Two|Three)<", page) == ["Two", "One"]
 
 
+def test_finds_the_runs_in_which_a_call_of_a_tool_failed(client, ann):
+    for title, statuses in (
+        ("Fine", {"look_up": "succeeded", "search": "failed"}),
+        ("Late", {"look_up": "failed", "search": "succeeded"}),
+        ("Twice", {"look_up": "failed", "search": "failed"}),
+    ):
+        run = make_run(ann, title=title, status="succeeded")
+        for tool, status in statuses.items():
+            make_step(run, tool=tool, status=status)
+        make_step(run, tool="look_up")
+    index_runs()
+
+    for query, found in (
+        ("?failed_tool=look_up", ["Twice", "Late"]),
+        ("?failed_tool=look_up&tool=search", ["Twice", "Late"]),
+        ("?failed_tool=search&failed_tool=look_up", ["Twice", "Late", "Fine"]),
+        ("?failed_tool=weather", []),
+    ):
+        page = listed(client, query)
+        assert re.findall(r">(Fine|Late|Twice)<", page) == found, query
+    figures = client.get("/runs/figures/").text
+    facet = figures.split('id="run-facet-failed_tool"')[1].split("</ul>")[0]
+    assert re.findall(r'value="(\w+)".*?class="num">(\d+)<', facet, re.S) == [
+        ("look_up", "2"),
+        ("search", "2"),
+    ]
+
+
 def test_finds_failed_runs_by_their_error_and_runs_by_their_source(client, ann):
     make_run(ann, title="Limited", status="failed", error_code="rate_limit")
     make_run(ann, title="Late", status="failed", error_code="timeout", source="api")
