@@ -33,10 +33,6 @@ class EditedArgumentsForm(ArgumentsForm):
             self.fields[name].widget.attrs["autofocus"] = True
             return
 
-    def tool_input(self) -> Any:
-        """Return the arguments with the line breaks of the model, not of browsers."""
-        return replace_line_breaks(super().tool_input())
-
     def list_refusals(self) -> list[FieldError]:
         return [
             FieldError(str(self.fields[name].label), str(error))
@@ -82,11 +78,3 @@ def parse_edited_text(text: str, shown: Any) -> Any:
         why = f"{NOT_JSON} {find_json_error(text)}"
         raise ArgumentsRefused([FieldError("", why)]) from error
     return None if is_same_json(typed, shown) else typed
-
-
-def replace_line_breaks(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\r\n", "\n")
-    if isinstance(value, dict):
-        return {name: replace_line_breaks(inner) for name, inner in value.items()}
-    return value

@@ -615,6 +615,7 @@ def test_untouched_fields_are_no_edit(client, ann):
         pytest.param({"enum": [1, "1"]}, 1, id="choice"),
         pytest.param({"type": "number"}, 0.25, id="number"),
         pytest.param({"type": "string"}, "\nfirst line is empty", id="line break"),
+        pytest.param({"type": "object"}, {"a": "one\r\ntwo"}, id="break in an object"),
     ],
 )
 def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, part, value):
