@@ -301,8 +301,11 @@ class ToolTrial(models.Model):
     """
 
     tool = models.ForeignKey(
-        "tools.Tool", on_delete=models.CASCADE, related_name="trials"
+        "tools.Tool", null=True, on_delete=models.CASCADE, related_name="trials"
     )
+    """Null until it is created."""
+    draft = models.CharField(max_length=16, blank=True, db_default="")
+    """Of which form of a tool that was not created yet."""
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
     )
@@ -325,4 +328,4 @@ class ToolTrial(models.Model):
         indexes = [models.Index(fields=["tool", "by", "-at"], name="tool_trials")]
 
     def __str__(self) -> str:
-        return f"trial of {self.tool_id}"
+        return f"trial of {self.tool_id or self.draft}"

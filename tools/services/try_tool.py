@@ -77,6 +77,7 @@ def try_tool(
     *,
     by: User,
     is_unsaved: bool = False,
+    draft: str = "",
     stop: threading.Event | None = None,
 ) -> TryResult:
     """Call `tool` once with `tool_input`, for at most ten seconds or until `stop`.
@@ -85,7 +86,8 @@ def try_tool(
     say, may be tried by those who may change it; one that is archived, or whose owner
     has left, by nobody. `is_unsaved` says that the values of
     `tool` differ from the stored ones, or that it is not stored at all: then the audit
-    log keeps them, since no revision does.
+    log keeps them, since no revision does. `draft` names the form of a tool that is not
+    stored; without it, such a call is not among the earlier ones.
     """
     spec = freeze_tool(tool)
     refused = find_refusal(tool, spec, tool_input, by=by, is_unsaved=is_unsaved)
@@ -101,11 +103,12 @@ def try_tool(
         changes={"arguments": [None, tool_input], **unsaved},
     )
     result = call_for_result(spec, tool_input, by=by, stop=stop)
-    if tool.pk is not None:
+    if tool.pk is not None or draft:
         record_trial(
             tool,
             tool_input,
             by=by,
+            draft=draft,
             is_unsaved=is_unsaved,
             is_ok=result.ok,
             seconds=result.seconds,
@@ -179,6 +182,7 @@ def record_trial(
     tool_input: Any,
     *,
     by: User,
+    draft: str,
     is_unsaved: bool,
     is_ok: bool,
     seconds: float,
@@ -187,9 +191,11 @@ def record_trial(
     is_stopped: bool = False,
 ) -> ToolTrial:
     """Store a call, and delete what is older than the last twenty."""
+    stored = tool if tool.pk is not None else None
     with transaction.atomic():
         trial = ToolTrial.objects.create(
-            tool=tool,
+            tool=stored,
+            draft=draft,
             by=by,
             arguments=find_kept_arguments(tool_input),
             revision=tool.revision,
@@ -200,10 +206,17 @@ def record_trial(
             is_stopped=is_stopped,
             seconds=seconds,
         )
-        mine = ToolTrial.objects.filter(tool=tool, by=by).order_by("-at", "-pk")
+        mine = ToolTrial.objects.filter(tool=stored, by=by).order_by("-at", "-pk")
         old = list(mine.values_list("pk", flat=True)[KEPT_TRIALS:])
         ToolTrial.objects.filter(pk__in=old).delete()
     return trial
+
+
+def assign_trials(tool: Tool, draft: str, *, by: User) -> None:
+    """Make the calls from the form of a tool those of the tool that was created."""
+    if draft:
+        trials = ToolTrial.objects.filter(tool=None, draft=draft, by=by)
+        trials.update(tool=tool, draft="")
 
 
 def find_kept_arguments(tool_input: Any) -> Any:

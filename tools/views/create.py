@@ -15,8 +15,9 @@ from tools.definition.save import save_tool
 from tools.forms.kinds import TOOL_FORMS
 from tools.forms.open_form import open_tool_form
 from tools.models import Tool
+from tools.services.try_tool import assign_trials
 from tools.views.page import render_tool_form
-from tools.views.trial_pane import open_trial_pane
+from tools.views.trial_pane import open_trial_pane, read_draft
 
 
 @require_http_methods(["GET", "POST"])
@@ -24,16 +25,18 @@ def tool_create(request: HttpRequest, kind: str) -> HttpResponse:
     """Show the empty form of a kind; create the tool."""
     user = require_creator(request)
     require_kind(kind)
+    draft = read_draft(request)
     form = open_tool_form(kind, user=user, data=request.POST or None)
     if request.method == "POST" and form.is_valid():
         tool: Tool = form.save(commit=False)
         tool.owner = user
         save_tool(tool, by=user, note="Created", groups=form.cleaned_data["groups"])
+        assign_trials(tool, draft, by=user)
         messages.success(request, _("Created %(tool)s.") % {"tool": tool.name})
         return redirect("tool-detail", tool.slug)
     blank = Tool(kind=kind, owner=user)
     url = reverse("tool-create-try", args=[kind])
-    pane = open_trial_pane(blank, url=url, user=user)
+    pane = open_trial_pane(blank, url=url, user=user, draft=draft)
     return render_tool_form(request, form, pane, stored=blank)
 
 

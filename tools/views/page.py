@@ -17,7 +17,7 @@ from tools.admin.mcp import render_tool_server
 from tools.definition.save import save_tool
 from tools.forms.open_form import open_tool_form
 from tools.forms.tool import ToolForm
-from tools.models import Tool, ToolTrial
+from tools.models import Tool
 from tools.ui.form_groups import build_form_groups
 from tools.ui.labels import (
     KIND_LABELS,
@@ -27,7 +27,7 @@ from tools.ui.labels import (
 )
 from tools.usage import with_usage
 from tools.views.browse import show_tool
-from tools.views.trial_pane import TrialPane, open_trial_pane
+from tools.views.trial_pane import TrialPane, find_trial, open_trial_pane
 
 WORDS_TOO_FEW, WORDS_TOO_MANY = 8, 60
 """Between them, a description has a good length to select the tool by."""
@@ -72,14 +72,6 @@ def find_visible_tool(user: User, slug: str) -> Any:
         "owner", "credential", "mcp_server", "approvers"
     )
     return get_object_or_404(with_usage(rows), slug=slug)
-
-
-def find_trial(tool: Tool, user: User, number: str) -> ToolTrial | None:
-    """Return an earlier call of this person, by its number in a query."""
-    if not (number.isascii() and number.isdigit()):
-        return None
-    mine = ToolTrial.objects.filter(tool=tool, by=user)
-    return mine.filter(pk=int(number[:18])).first()
 
 
 def refuse_stale_form(form: ToolForm, seen: str, revision: int) -> None:

@@ -11,7 +11,7 @@ from tools.samples.fetch_document import fetch_openapi_document
 from tools.samples.form import SampleForm
 from tools.views.create import require_creator
 from tools.views.page import render_tool_form
-from tools.views.trial_pane import open_trial_pane
+from tools.views.trial_pane import open_trial_pane, read_draft
 
 
 @require_http_methods(["GET", "POST"])
@@ -31,7 +31,9 @@ def tool_from_request(request: HttpRequest) -> HttpResponse:
     draft = form.draft
     draft.tool.owner = user
     url = reverse("tool-create-try", args=["http"])
-    pane = open_trial_pane(draft.tool, url=url, user=user, values=draft.values)
+    pane = open_trial_pane(
+        draft.tool, url=url, user=user, values=draft.values, draft=read_draft(request)
+    )
     typed = open_tool_form("http", user=user, tool=draft.tool)
     blank = Tool(kind="http", owner=user)
     return render_tool_form(request, typed, pane, stored=blank, left_out=draft.left_out)

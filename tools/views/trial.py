@@ -15,8 +15,8 @@ from tools.models import Tool
 from tools.ui.labels import can_edit_tool, can_test_tools
 from tools.views.browse import show_tool
 from tools.views.create import require_creator, require_kind
-from tools.views.page import find_trial, find_visible_tool, render_tool_form
-from tools.views.trial_pane import TrialPane, run_trial
+from tools.views.page import find_visible_tool, render_tool_form
+from tools.views.trial_pane import TrialPane, find_trial, read_draft, run_trial
 
 UNNAMED = "new_tool"
 
@@ -52,11 +52,15 @@ def try_new_tool(request: HttpRequest, kind: str) -> HttpResponse:
     user = require_creator(request)
     require_kind(kind)
     blank = Tool(kind=kind, owner=user)
-    draft = Tool(kind=kind, owner=user)
+    draft = read_draft(request)
     data = request.POST.copy()
     data["name"] = data.get("name", "").strip() or UNNAMED  # no call needs one
-    typed = open_tool_form(kind, user=user, tool=draft, data=data)
-    pane = run_trial(request, typed, blank, url=reverse("tool-create-try", args=[kind]))
+    new = Tool(kind=kind, owner=user)
+    typed = open_tool_form(kind, user=user, tool=new, data=data)
+    url = reverse("tool-create-try", args=[kind])
+    trial = find_trial(blank, user, request.POST.get("trial", ""), draft)
+    values = trial.arguments if trial else None
+    pane = run_trial(request, typed, blank, url=url, values=values, draft=draft)
     typed.data = request.POST  # shows the name as it is typed
     return render_trial(request, pane, typed, stored=blank)
 

@@ -1,13 +1,16 @@
 """The test pane of a tool: what it shows before and after a call."""
 
 import json
+import re
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.forms import BoundField
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -34,6 +37,7 @@ from tools.views.trial_arguments import TrialArguments, open_typed_arguments
 
 SHOWN_TRIALS = 6
 TOOL_FORM_ID = "tool-form"
+DRAFT_NAME = re.compile(r"[0-9a-f]{16}")
 
 
 class FormFlaw(NamedTuple):
@@ -85,6 +89,8 @@ class TrialPane:
     """Why no request can be built."""
     trials: list[tuple[ToolTrial, str]] = field(default_factory=list)
     """Earlier calls, each with its arguments in one line."""
+    draft: str = ""
+    """Names the form of a tool that is not created yet."""
     joins_form: bool = False
     """Whether its fields and buttons belong to the form of the tool, to send both."""
 
@@ -168,16 +174,28 @@ class TrialPane:
 
 
 def open_trial_pane(
-    tool: Tool, *, url: str, user: User, values: Any = None
+    tool: Tool, *, url: str, user: User, values: Any = None, draft: str = ""
 ) -> TrialPane:
     """Return the pane of a definition before a call; `values` are its arguments."""
     spec = freeze_tool(tool)
     arguments = ArgumentsForm(schema=spec.args_schema, values=values)
-    return build_pane(tool, spec, url=url, user=user, arguments=arguments)
+    return build_pane(tool, spec, url=url, user=user, arguments=arguments, draft=draft)
+
+
+def read_draft(request: HttpRequest) -> str:
+    """Return the name that the form of a new tool was given, or a new one."""
+    given = request.POST.get("draft", "")
+    return given if DRAFT_NAME.fullmatch(given) else token_hex(8)
 
 
 def build_pane(
-    tool: Tool, spec: ToolSpec, *, url: str, user: User, arguments: TrialArguments
+    tool: Tool,
+    spec: ToolSpec,
+    *,
+    url: str,
+    user: User,
+    arguments: TrialArguments,
+    draft: str = "",
 ) -> TrialPane:
     return TrialPane(
         tool=tool,
@@ -188,15 +206,30 @@ def build_pane(
         effect=spec.effect,
         retries=spec.retries if spec.effect != "side_effect" else 0,
         confirmation=build_confirmation(spec) if spec.effect == "side_effect" else "",
-        trials=list_trials(tool, user),
+        trials=list_trials(tool, user, draft),
+        draft=draft,
     )
 
 
-def list_trials(tool: Tool, user: User) -> list[tuple[ToolTrial, str]]:
-    """Return the last calls that this person made, with their arguments."""
+def find_trials(tool: Tool, user: User, draft: str = "") -> QuerySet[ToolTrial]:
+    """Return the calls that this person made of a tool, or of one in a form."""
     if tool.pk is None:
-        return []
-    mine = ToolTrial.objects.filter(tool=tool, by=user)
+        return ToolTrial.objects.filter(tool=None, draft=draft, by=user)
+    return ToolTrial.objects.filter(tool=tool, by=user)
+
+
+def find_trial(
+    tool: Tool, user: User, number: str, draft: str = ""
+) -> ToolTrial | None:
+    """Return an earlier call of this person, by its number in a query."""
+    if not (number.isascii() and number.isdigit()):
+        return None
+    return find_trials(tool, user, draft).filter(pk=int(number[:18])).first()
+
+
+def list_trials(tool: Tool, user: User, draft: str) -> list[tuple[ToolTrial, str]]:
+    """Return the last calls that this person made, with their arguments."""
+    mine = find_trials(tool, user, draft)
     shown = mine.order_by("-at", "-pk")[:SHOWN_TRIALS]
     return [(trial, shorten_arguments(trial.arguments)) for trial in shown]
 
@@ -217,6 +250,7 @@ def run_trial(
     *,
     url: str,
     values: Any = None,
+    draft: str = "",
 ) -> TrialPane:
     """Make the call that the pane requests, or only show its arguments.
 
@@ -225,8 +259,8 @@ def run_trial(
     """
     user: Any = request.user
     flaws = find_form_flaws(form) if form else []
-    draft = form.instance if form and not flaws else tool
-    spec = freeze_tool(draft)
+    called = form.instance if form and not flaws else tool
+    spec = freeze_tool(called)
     if form and flaws and "args_schema" in form.cleaned_data:
         schema = form.cleaned_data["args_schema"]
         spec = spec.model_copy(update={"args_schema": schema})
@@ -234,11 +268,13 @@ def run_trial(
     arguments = open_typed_arguments(request, spec.args_schema, values=values)
     is_call = values is None and not {"refresh", "switch_to"} & given.keys()
     arguments.is_checked = is_call or "switch_to" in given
-    pane = build_pane(draft, spec, url=url, user=user, arguments=arguments)
+    pane = build_pane(
+        called, spec, url=url, user=user, arguments=arguments, draft=draft
+    )
     pane.is_confirmed = given.get("confirmed", "") == pane.confirmation
     if not is_call:
         return pane
-    pane.is_unsaved = is_unsaved(draft, tool)
+    pane.is_unsaved = is_unsaved(called, tool)
     pane.flaws = flaws
     if not flaws and arguments.is_valid():
         show_typed_request(pane, spec)
@@ -247,11 +283,11 @@ def run_trial(
     return pane
 
 
-def is_unsaved(draft: Tool, stored: Tool) -> bool:
-    """Whether a draft differs from the tool as it is stored, or is not stored."""
+def is_unsaved(typed: Tool, stored: Tool) -> bool:
+    """Whether typed values differ from those that are stored, if any are."""
     if stored.pk is None:
         return True
-    return serialize_definition(draft) != serialize_definition(stored)
+    return serialize_definition(typed) != serialize_definition(stored)
 
 
 def find_form_flaws(form: ToolForm) -> list[FormFlaw]:
@@ -280,7 +316,12 @@ def call_typed_tool(pane: TrialPane, *, by: User, stop: threading.Event) -> None
         return
     tool_input = pane.arguments.tool_input()
     pane.result = try_tool(
-        pane.tool, tool_input, by=by, is_unsaved=pane.is_unsaved, stop=stop
+        pane.tool,
+        tool_input,
+        by=by,
+        is_unsaved=pane.is_unsaved,
+        draft=pane.draft,
+        stop=stop,
     )
     pane.shows_code = pane.tool.pk is None or can_edit_tool(pane.tool, by)
-    pane.trials = list_trials(pane.tool, by)
+    pane.trials = list_trials(pane.tool, by, pane.draft)

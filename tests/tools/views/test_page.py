@@ -62,6 +62,11 @@ def make_twice(**more):
     )
 
 
+def read_draft(response):
+    """Return the name of the form of a new tool."""
+    return re.search(r'name="draft" value="(\w+)"', response.text)[1]
+
+
 def tried(client, path="/tools/twice/try/", **typed):
     """Return the pane after a call."""
     response = client.post(path, typed, headers={"HX-Request": "true"})
@@ -305,6 +310,49 @@ def test_only_editors_may_test_typed_values():
         assert client_of(user).get("/tools/new/http/").status_code == 403
 
     assert not ToolTrial.objects.get().is_unsaved
+
+
+def test_calls_of_a_new_tool_are_kept_with_its_form_and_then_with_the_tool():
+    client, path = client_of(admin()), "/tools/new/python/try/"
+    draft = read_draft(client.get("/tools/new/python/"))
+    typed = {**PYTHON, "slug": "", "draft": draft}
+    other = read_draft(client.get("/tools/new/python/"))
+    tried(client, path, **{**typed, "draft": other, "arg-x": "1"})
+    tried(client, path, **{**typed, "arg-x": "20"})
+
+    pane = tried(client, path, **{**typed, "arg-x": "30"})
+    loaded = tried(client, path, **{**typed, "trial": str(pane.trials[1][0].pk)})
+    refused = client.post("/tools/new/python/", {**typed, "code": "x = = 1"})
+    client.post("/tools/new/python/", {**typed, "draft": read_draft(refused)})
+
+    assert [shown for _trial, shown in pane.trials] == ["x=30", "x=20"]
+    assert loaded.arguments["x"].value() == 20
+    kept = client.get("/tools/twice/").context["pane"].trials
+    assert [shown for _trial, shown in kept] == ["x=30", "x=20"]
+    assert ToolTrial.objects.get(tool=None).draft == other
+
+
+def test_nobody_else_gets_the_calls_of_a_new_tool():
+    client, path = client_of(admin()), "/tools/new/python/try/"
+    draft = read_draft(client.get("/tools/new/python/"))
+    typed = {**PYTHON, "slug": "", "draft": draft, "arg-x": "20"}
+    trial = tried(client, path, **typed).trials[0][0]
+    other = client_of(make_user("root", is_staff=True, is_superuser=True))
+
+    pane = tried(other, path, **{**typed, "trial": str(trial.pk), "refresh": "1"})
+    other.post("/tools/new/python/", typed)
+
+    assert pane.trials == []
+    assert ToolTrial.objects.get().tool is None
+
+
+def test_only_the_last_calls_of_new_tools_are_kept():
+    client, path = client_of(admin()), "/tools/new/python/try/"
+    for _ in range(KEPT_TRIALS + 2):
+        draft = read_draft(client.get("/tools/new/python/"))
+        tried(client, path, **{**PYTHON, "draft": draft, "arg-x": "1"})
+
+    assert ToolTrial.objects.count() == KEPT_TRIALS
 
 
 def test_only_the_last_calls_of_one_person_are_kept_without_secrets():
