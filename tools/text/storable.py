@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,20 +34,29 @@ def replace_unstorable(text: str) -> str:
 
 def is_storable(value: Any) -> bool:
     """Whether all names, texts and numbers in `value` can be stored, at any depth."""
-    return all(find_scalar_flaw(one) is None for one in iter_scalars(value))
+    return all(
+        isinstance(one, dict | list) or find_scalar_flaw(one) is None
+        for one in iter_values(value)
+    )
 
 
-def iter_scalars(value: Any) -> Iterator[Any]:
-    """Yield what is no container, and the names of what is in one."""
-    todo = [value]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            todo += [*one, *one.values()]
-        elif isinstance(one, list):
-            todo += one
-        else:
+def iter_values(value: Any) -> Iterator[Any]:
+    """Yield `value`, and the names and values in it at any depth.
+
+    Values that YAML uses twice come twice, and one that holds itself never ends.
+    """
+    opened: list[Iterator[Any]] = [iter([value])]
+    while opened:
+        for one in opened[-1]:
             yield one
+            if isinstance(one, dict):
+                opened.append(chain.from_iterable(one.items()))
+                break
+            if isinstance(one, list):
+                opened.append(iter(one))
+                break
+        else:
+            opened.pop()
 
 
 def is_same_json(one: Any, other: Any) -> bool:

@@ -55,7 +55,7 @@ def iter_exported_examples(dataset: Dataset, version: int | None) -> Iterator[Ex
     """Yield the examples in order; removed ones are left out."""
     rows = select_examples(dataset, version).exclude(change=Example.Change.REMOVED)
     rows = rows.select_related("source_run").only(
-        *("inputs", "expected_answer", "expected_calls", "tags"),
+        *("dataset", "inputs", "expected_answer", "expected_calls", "tags"),
         "source_run__created_at",
     )
     return rows.iterator(BATCH)

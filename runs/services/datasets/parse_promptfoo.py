@@ -19,7 +19,7 @@ from runs.services.datasets.file_table import (
 from runs.services.errors import DatasetFileRefused
 from tools.text.json_yaml import load_json_yaml
 from tools.text.parse_errors import describe_text_error
-from tools.text.storable import iter_scalars
+from tools.text.storable import iter_values
 
 MAX_YAML_CHARS = 2_000_000
 """YAML takes a second per million characters."""
@@ -60,8 +60,9 @@ def load_yaml(text: str) -> Any:
         raise DatasetFileRefused(
             _("The YAML cannot be read: it is nested too deeply.")
         ) from None
-    # Aliases count each time they are used: they can expand a small file to a huge one.
-    if next(islice(iter_scalars(found), MAX_YAML_VALUES, None), None) is not None:
+    # Aliases count each time they are used: they can expand a small file to a huge one,
+    # or to one without an end.
+    if any(True for _ in islice(iter_values(found), MAX_YAML_VALUES, None)):
         raise DatasetFileRefused(
             _("The YAML file has more than %(limit)s values. Split it.")
             % {"limit": number_format(MAX_YAML_VALUES, force_grouping=True)}

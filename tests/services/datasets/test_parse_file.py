@@ -275,6 +275,26 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
             "tests: !!python/object/apply:os.system [ls]", "the type", id="python"
         ),
         pytest.param(f"{BOMB}tests: []", "more than 200,000 values", id="aliases"),
+        pytest.param(
+            f"{BOMB.replace('x', '[]')}tests: []",
+            "more than 200,000 values",
+            id="aliases of empty lists",
+        ),
+        pytest.param(
+            f"{BOMB.replace('x', 'null')}tests: []",
+            "more than 200,000 values",
+            id="aliases of nothing",
+        ),
+        pytest.param(
+            "tests: &a\n  - vars: {input: *a}\n",
+            "more than 200,000 values",
+            id="a list in itself",
+        ),
+        pytest.param(
+            "a: &a {b: *a}\ntests: []",
+            "more than 200,000 values",
+            id="object in itself",
+        ),
         pytest.param("tests: [{vars: {a: 1, a: 2}}]", "'a' occurs twice", id="twice"),
         pytest.param(
             "tests: [{description: x, vars: {description: y}}]",
