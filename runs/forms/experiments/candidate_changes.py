@@ -20,7 +20,6 @@ from runs.services.spec.inline_prompt import list_library_prompts
 DRAFT = "draft"
 FORMER_PROMPT = "former:"
 """Begins the value of a prompt with the text that the former experiment used."""
-PROMPT_AND_PARAMETERS = ("prompt", "instructions", "temperature", "max_tokens", "more")
 
 
 @dataclass
@@ -30,7 +29,7 @@ class CandidateOffer:
     agent: Agent
     versions: dict[str, AgentVersion]
     has_draft: bool
-    """Whether the user can run the draft, and change prompt and parameters."""
+    """Whether the user can run the draft, and change model, prompt and parameters."""
     prompts: dict[str, PromptTemplate]
     former_prompts: dict[str, CandidateChanges]
     """By value of the field."""
@@ -113,11 +112,7 @@ class CandidateChangesForm(forms.Form):
         base.choices = [("", _("The last candidate selected")), *offer.list_bases()]
         prompt: Any = self.fields["prompt"]
         prompt.choices = offer.list_prompts()
-        if not offer.has_draft:
-            for name in PROMPT_AND_PARAMETERS:
-                del self.fields[name]
-        else:
-            self.fields["temperature"].widget.attrs["step"] = "any"
+        self.fields["temperature"].widget.attrs["step"] = "any"
         style_widgets(self)
 
     def clean_more(self) -> dict[str, Any]:

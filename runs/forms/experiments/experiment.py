@@ -141,7 +141,7 @@ class ExperimentForm(forms.Form):
                 for key, one in zip(self.former_keys, self.former, strict=True)
                 if key.startswith(ROW)
             ]
-        count = len(values) or 1
+        count = len(values) or int(self.offer.has_draft)
         if data is not None:
             count = parse_whole_number(data.get("rows", "")) or 0
         return [

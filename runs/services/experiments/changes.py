@@ -34,11 +34,6 @@ class CandidateChanges(FrozenModel):
         return self != CandidateChanges()
 
     @property
-    def needs_edit_permission(self) -> bool:
-        """Whether only users who can edit the agent may do this, as with forks."""
-        return bool(self.prompt_field or self.parameters)
-
-    @property
     def prompt_field(self) -> str:
         """The field that replaces the prompt; empty if none does."""
         if self.prompt_text is not None:

@@ -177,11 +177,11 @@ def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
         frozen = freeze_newest_version(choice.agent, draft=True)
     if not choice.changes:
         return frozen
-    if choice.changes.needs_edit_permission and not may_edit(choice.agent, by):
+    if not may_edit(choice.agent, by):
         raise NotAllowed(
             _(
-                'Only its owner can run "%(name)s" with another prompt or other '
-                "parameters."
+                'Only its owner can run "%(name)s" with another model, another prompt '
+                "or other parameters."
             )
             % {"name": choice.agent.name}
         )

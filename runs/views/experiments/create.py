@@ -63,7 +63,7 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
         "agent": agent,
         "example_count": version.example_count if version else 0,
         "changed_open": "add" in request.POST or any(r.is_filled for r in form.rows),
-        "may_add": len(form.rows) < MAX_CANDIDATES,
+        "may_add": form.offer.has_draft and len(form.rows) < MAX_CANDIDATES,
         "has_evaluators": Evaluator.objects.usable_by(request.user).exists(),
     }
     return render(request, "experiments/form.html", context)

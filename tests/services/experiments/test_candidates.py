@@ -202,14 +202,19 @@ def test_a_wrong_parameter_is_named(parameters, field):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"instructions": "Say yes."}, {"parameters": {"temperature": 0}}]
+    "changes",
+    [
+        {"model": "model-b"},
+        {"instructions": "Say yes."},
+        {"parameters": {"temperature": 0}},
+    ],
 )
-def test_only_who_may_edit_the_agent_changes_its_prompt_and_parameters(changes):
+def test_only_who_may_edit_the_agent_changes_what_it_runs(changes):
     agent = make_agent(visibility="everyone")
     version = make_version(agent)
     changed = CandidateChoice(agent, version, CandidateChanges(**changes))
 
-    with pytest.raises(NotAllowed, match="another prompt or other parameters"):
+    with pytest.raises(NotAllowed, match="another model, another prompt or"):
         compare(agent, changed, by=make_user())
 
     assert not Experiment.objects.exists()

@@ -776,16 +776,25 @@ def test_a_wrong_change_is_refused_at_its_field(client, ann, change, field, word
     assert not Experiment.objects.exists()
 
 
-def test_only_editors_of_the_agent_are_offered_prompts_and_parameters(client, ann):
+def test_only_editors_of_the_agent_run_it_with_changes(client, ann):
     agent = make_agent(make_user("eve"), visibility="everyone")
     make_version(agent)
     dataset = make_examples(ann, 1)
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
 
-    page = client.get(f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}")
+    page = client.get(url).text
+    sent = {
+        **row(model="model-b"),
+        "evaluators": [make_revision(ann).evaluator_id],
+        "tool_mode": "hold_back",
+        "repetitions": 1,
+        "concurrency": 1,
+    }
+    answer = client.post(url, sent)
 
-    [changed] = page.context["form"].rows
-    assert "model" in changed.fields
-    assert not {"instructions", "more"} & changed.fields.keys()
+    assert "Candidates with changes" not in page
+    assert "Only its owner can run" in answer.text
+    assert not Experiment.objects.exists()
 
 
 def test_people_score_the_runs_of_an_experiment_in_a_queue(client, ann):
