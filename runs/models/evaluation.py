@@ -82,6 +82,8 @@ class Example(models.Model):
         TYPED = "typed", _("typed")
         IMPORT = "import", _("import")
         RUN = "run", _("run")
+        CONVERSATION = "chat", _("run of a conversation")
+        """Of a deleted run that was given earlier messages."""
 
     dataset = models.ForeignKey(
         Dataset, on_delete=models.CASCADE, related_name="examples"

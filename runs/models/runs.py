@@ -375,6 +375,11 @@ class Run(models.Model):
         return self.output if has_answer else None
 
     @property
+    def has_earlier_messages(self) -> bool:
+        """Whether the model sees messages from before this run."""
+        return bool(self.turn_ids or self.given_turns)
+
+    @property
     def is_truncated(self) -> bool:
         """Whether the token limit of the model cut off the last reply."""
         return self.finish_reason == TRUNCATED

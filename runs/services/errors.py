@@ -8,6 +8,7 @@ RunsError
       ExampleConflict  a field was changed elsewhere since it was opened
   NotAllowed           the user may not do this
     RecordingNotFound  the run to replay does not exist for the user
+  MessagesMissing      those of an example were deleted, or belong to others
   TooManyRuns          the user has as many unfinished runs as are allowed
   TooManyTokens        the user has as many API tokens as are allowed
   BackupError          a backup cannot be created or restored
@@ -107,6 +108,10 @@ class RecordingNotFound(NotAllowed):
                 run=number,
             )
         )
+
+
+class MessagesMissing(RunsError):
+    """The example continues a conversation whose messages cannot be read."""
 
 
 class BackupError(RunsError):

@@ -44,6 +44,7 @@ from runs.services.evaluation.score_run import do_nothing
 from runs.services.experiments.bisect import extend_bisection, is_search_over
 from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.control import reopen_unjudged_cells
+from runs.services.experiments.earlier_messages import find_messages_run
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import (
     ScoringTurn,
@@ -55,7 +56,6 @@ from runs.services.experiments.spending import is_budget_used, load_spending
 from runs.services.experiments.verdict_limit import VerdictLimit
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import variables_of_spec
-from runs.services.tool_modes.select_mode import find_visible_run
 from runs.store.fast_insert import update_row
 from runs.store.specs import load_spec
 from tools.text.translatable import translatable
@@ -304,7 +304,8 @@ def start_batch(
     """
     waiting = experiment.cells.filter(state=State.WAITING).order_by("place")
     waiting = waiting.exclude(candidate__in=blocked.reasons)
-    waiting = waiting.select_for_update(of=("self",)).select_related("example")
+    waiting = waiting.select_for_update(of=("self",))
+    waiting = waiting.select_related("example__source_run")
     count = 0
     with transaction.atomic():
         for cell in waiting[:most]:
@@ -329,12 +330,11 @@ def start_cell(
 ) -> None:
     """Start the run of a locked cell.
 
-    It gets the inputs that its agent has, and the earlier turns of the source run.
+    It gets the inputs that its agent has, and the earlier messages of the source run.
     """
     names = variables_of_spec(candidate.frozen.spec)
     given = cell.example.inputs
     mode = build_tool_mode(experiment, cell.example)
-    source_run = cell.example.source_run_id if not (mode and mode.recording) else None
     cell.run = start_run(
         candidate.agent,
         by=experiment.owner,
@@ -344,7 +344,7 @@ def start_cell(
         frozen=candidate.frozen,
         tool_mode=mode,
         queue=Run.Queue.BULK,
-        turns_of=find_visible_run(source_run, by=experiment.owner),
+        turns_of=find_messages_run(cell.example, by=experiment.owner),
     )
     cell.state = State.STARTED
     update_row(cell, ("state", "run"))

@@ -129,6 +129,7 @@ def delete_run_rows(run_ids: Collection[int]) -> None:
         .distinct()
     )
     _empty_fork_references(ids)
+    _note_deleted_sources(ids)
     for model, column in REFERENCES:
         rows: QuerySet[Any] = model._base_manager.filter(**{f"{column}__in": ids})
         rows.update(**{column: None})
@@ -159,6 +160,15 @@ def delete_conversation_rows(roots: Collection[int]) -> int:
     """Delete conversations without runs and their branches; return how many."""
     deleted = delete_raw(Conversation._base_manager.filter(root__in=list(roots)))
     return deleted + delete_raw(Conversation._base_manager.filter(pk__in=list(roots)))
+
+
+def _note_deleted_sources(run_ids: Sequence[int]) -> None:
+    """Let examples know what they were created from, when it is gone."""
+    examples = Example.objects.filter(source_run__in=run_ids)
+    runs = Run.objects.filter(pk__in=examples.values("source_run"))
+    for run in runs.only("turn_ids", "given_turns"):
+        kind = "CONVERSATION" if run.has_earlier_messages else "RUN"
+        examples.filter(source_run=run).update(source=Example.Source[kind])
 
 
 def _empty_fork_references(run_ids: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
 
-from runs.models import Dataset, Example
+from runs.models import Dataset, Example, Run
 from runs.services.datasets.content import (
     INPUT_FIELD,
     ExampleContent,
@@ -40,6 +40,8 @@ class ExampleRow(NamedTuple):
     cells: list[ExampleCell]
     are_tags_edited: bool = False
     results: Sequence[LatestResult] = ()
+    may_see_run: bool = False
+    """Its source run."""
 
 
 class TagCount(NamedTuple):
@@ -71,7 +73,7 @@ def build_example_window(
     counts = Counter(name for _, tags in keys for name in tags)
     found = [pk for pk, tags in keys if not tag or tag in tags]
     shown = found[start : start + WINDOW]
-    by_pk = Example.objects.select_related("source_run").in_bulk(shown)
+    by_pk = Example.objects.in_bulk(shown)
     ordered = [by_pk[pk] for pk in shown if pk in by_pk]
     rows = build_example_rows(dataset, ordered, user=user)
     end = start + WINDOW
@@ -90,9 +92,12 @@ def build_example_rows(
     edited = [one.number for one in examples if one.change == Example.Change.EDITED]
     saved = load_saved_examples(dataset, edited) if edited else {}
     results = load_latest_results(dataset, examples, user)
+    sources = [one.source_run_id for one in examples if one.source_run_id]
+    visible = Run.objects.visible_to(user).filter(pk__in=sources)
+    seen = set(visible.values_list("pk", flat=True)) if sources else set()
     return [
         build_example_row(one, dataset.input_names, saved.get(one.number))._replace(
-            results=results.get(one.pk, ())
+            results=results.get(one.pk, ()), may_see_run=one.source_run_id in seen
         )
         for one in examples
     ]

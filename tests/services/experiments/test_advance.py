@@ -43,6 +43,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import ScoringTurn, score_cells
+from runs.services.runs.delete_rows import delete_run_rows
 from runs.store.specs import load_spec
 from tests.experiments import (
     HOLDER,
@@ -286,22 +287,64 @@ def test_a_replay_by_tool_makes_calls_that_read_if_allowed(mode, sends_reads):
 @pytest.mark.parametrize(
     "mode", ["hold_back", "live", "replay_by_tool", "replay_strict"]
 )
-@pytest.mark.parametrize("is_own", [True, False])
-def test_a_run_is_given_the_earlier_turns_of_its_source_run(mode, is_own):
+def test_a_run_is_given_the_earlier_messages_of_its_source_run(mode):
     experiment = make_experiment(1, tool_mode=mode)
-    first = make_run(experiment.owner, status="succeeded", output="Hello Ann.")
-    given = [["What is 1 + 1?", "2"]]
-    owner = experiment.owner if is_own else make_user()
-    source = make_run(owner, status="succeeded", turn_ids=[first.pk], given_turns=given)
-    Example.objects.update(source_run=source)
+    source, first = make_continued_run(experiment.owner)
 
     turn(experiment)
 
     run = experiment.cells.get().run
-    if is_own:
-        assert (run.turn_ids, run.given_turns) == ([first.pk], given)
-    else:
-        assert run is None or (run.turn_ids, run.given_turns) == ([], None)
+    assert (run.turn_ids, run.given_turns) == ([first.pk], source.given_turns)
+
+
+def make_continued_run(owner) -> tuple[Run, Run]:
+    """Make the source run of all examples, and the run before it."""
+    first = make_run(owner, status="succeeded", output="Hello Ann.")
+    given = [["What is 1 + 1?", "2"]]
+    source = make_run(owner, status="succeeded", turn_ids=[first.pk], given_turns=given)
+    Example.objects.update(source_run=source)
+    return source, first
+
+
+@pytest.mark.parametrize(
+    "mode", ["hold_back", "live", "replay_by_tool", "replay_strict"]
+)
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ("first", "an earlier run was deleted"),
+        ("source", "source run of the example was deleted, and with it the earlier"),
+        ("both", "source run of the example was deleted, and with it the earlier"),
+        ("right", "You cannot see run"),
+    ],
+)
+def test_an_example_without_its_earlier_messages_is_refused(mode, missing, reason):
+    experiment = make_experiment(1, tool_mode=mode)
+    is_right = missing != "right"
+    source, first = make_continued_run(experiment.owner if is_right else make_user())
+    if missing in ("first", "both"):
+        delete_run_rows([first.pk])
+    if missing in ("source", "both"):
+        delete_run_rows([source.pk])
+
+    experiment = turn(experiment)
+
+    cell = experiment.cells.get()
+    assert (cell.state, cell.run, experiment.status) == ("refused", None, "done")
+    if mode == "replay_strict" and missing in ("source", "both"):
+        reason = "no recording for a strict replay"
+    assert reason in cell.problem
+
+
+def test_an_example_of_a_deleted_run_without_earlier_messages_is_run():
+    experiment = make_experiment(1)
+    source = make_run(experiment.owner, status="succeeded")
+    Example.objects.update(source_run=source)
+    delete_run_rows([source.pk])
+
+    turn(experiment)
+
+    assert experiment.cells.get().state == "started"
 
 
 def test_a_strict_replay_needs_a_recording():

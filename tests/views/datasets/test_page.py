@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.html import strip_tags
 
 from runs.models import Dataset, DatasetUpload, Run
 from runs.services.datasets.content import ExampleContent
@@ -319,10 +320,9 @@ def test_an_archived_dataset_is_read_only(client, dataset):
     assert "cannot be edited" in page_of(client, dataset)
 
 
-def make_answered_run(ann):
-    run = make_run(
-        owner=ann, status="succeeded", inputs={"input": "aaa"}, output="Yes."
-    )
+def make_answered_run(ann, **fields):
+    answer = {"inputs": {"input": "aaa"}, "output": "Yes."}
+    run = make_run(owner=ann, status="succeeded", **answer, **fields)
     make_call(run)
     make_step(run, tool="get", tool_input={"id": 5}, status="succeeded")
     return run
@@ -464,6 +464,36 @@ def test_deleting_the_source_run_keeps_the_example(client, ann):
     assert not Run.objects.exists()
     example = Dataset.objects.get(name="Kept").examples.get()
     assert json.dumps(example.inputs) == '{"input": "aaa"}'
+
+
+@pytest.mark.parametrize("turns", [None, [["Hello.", "Hello Ann."]]])
+def test_an_example_whose_run_was_deleted_does_not_seem_typed(client, ann, turns):
+    run = make_answered_run(ann, given_turns=turns)
+    content = ExampleContent(inputs={"input": "aaa"})
+    found = make_dataset(ann)
+    add_examples(found, [content], by=ann, runs=[run])
+    client.post("/runs/chosen/", {"run": run.pk, "do": "delete", "sure": "1"})
+
+    page = strip_tags(page_of(client, found))
+
+    assert "deleted run" in page
+    assert "typed" not in page
+    assert ("earlier messages of its conversation were deleted" in page) is bool(turns)
+
+
+def test_a_source_run_that_one_may_not_see_is_no_link(client, ann):
+    theirs = make_dataset(visibility="everyone")
+    run = make_run(theirs.owner, status="succeeded")
+    content = ExampleContent(inputs={"input": "aaa"})
+    add_examples(theirs, [content], by=theirs.owner, runs=[run])
+    save_dataset_version(theirs, seen=0, by=theirs.owner)
+
+    page = page_of(client, theirs)
+
+    assert f"/runs/{run.pk}/" not in page
+    assert f"run {run.pk}. You cannot see this run." in " ".join(
+        strip_tags(page).split()
+    )
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
