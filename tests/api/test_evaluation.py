@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import Group
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
 from runs.services.experiments.create import (
@@ -56,6 +57,70 @@ def test_a_dataset_is_filled_and_saved(api):
     assert api.get(path).json()["unsaved_changes"] == 2
     versions = api.get(f"{path}/versions").json()["data"]
     assert [(one["number"], one["added"]) for one in versions] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("datasets", {"name": "Refunds", "inputs": ["question"]}),
+        ("evaluators", {"name": "Refunds", "kind": "exact"}),
+    ],
+)
+def test_datasets_and_evaluators_are_shared_renamed_archived_and_copied(
+    ann, api, path, body
+):
+    crew = Group.objects.create(name="crew")
+    ann.groups.add(crew)
+    ben = make_user("ben")
+    ben.groups.add(crew)
+    made = api.post(path, {**body, "visibility": "groups", "groups": ["crew"]})
+    one = f"{path}/{made.json()['id']}"
+
+    changed = api.patch(one, {"name": "Returns"}, If_Match=made.headers["ETag"])
+
+    before = made.json()
+    assert made.status_code == 201
+    assert before["groups"] == ["crew"]
+    assert changed.json() == {
+        **before,
+        "name": "Returns",
+        "updated_at": changed.json()["updated_at"],
+    }
+    theirs = Api(ben, scopes=["read", "build"])
+    assert theirs.get(one).status_code == 200
+    assert theirs.patch(one, {"name": "Mine"}).status_code == 403
+    stale = api.patch(one, {"name": "Refunds"}, If_Match=made.headers["ETag"])
+    assert stale.status_code == 412
+    assert fields_of(api.patch(one, {"visibility": "x"})) == ["visibility"]
+    assert api.patch(one, {"visibility": "private"}).json()["groups"] == []
+    assert theirs.get(one).status_code == 404
+    assert api.post(f"{one}/archive").json()["archived_at"]
+    assert api.get(path).json()["data"] == []
+    assert len(api.get(f"{path}?archived=true").json()["data"]) == 1
+    assert api.post(f"{one}/unarchive").json()["archived_at"] is None
+    assert api.post(f"{one}/duplicate").json()["id"] != before["id"]
+
+
+def test_inputs_of_a_dataset_change_but_those_of_examples_stay(api):
+    path = f"datasets/{make_dataset_by_api(api, 'one')['id']}"
+
+    changed = api.patch(path, {"inputs": ["tone"], "description": "Why."}).json()
+
+    assert (changed["inputs"], changed["description"]) == (["tone", "input"], "Why.")
+
+
+def test_a_copy_has_the_saved_examples_and_the_settings(api):
+    dataset = f"datasets/{make_dataset_by_api(api, 'one', 'two')['id']}"
+    api.post(f"{dataset}/versions", {"seen": 0})
+    limits = {"name": "Short", "kind": "limits", "config": {"tokens": 9}}
+    evaluator = f"evaluators/{api.post('evaluators', limits).json()['id']}"
+
+    copy = api.post(f"{dataset}/duplicate").json()
+    twin = api.post(f"{evaluator}/duplicate").json()
+
+    examples = api.get(f"datasets/{copy['id']}/examples").json()["data"]
+    assert (copy["version"], len(examples)) == (1, 2)
+    assert (twin["revision"], twin["config"]["tokens"]) == (1, 9)
 
 
 def test_an_example_keeps_the_run_that_it_comes_from(ann, api):
