@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
+from runs.services.agents.manage import archive_definition, unarchive_definition
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -20,6 +21,7 @@ from tests.make import (
     make_agent,
     make_dataset,
     make_prompt,
+    make_provider,
     make_run,
     make_user,
     make_version,
@@ -177,6 +179,43 @@ def test_settings_of_an_evaluator_are_checked(api):
     changed = api.patch(path, {"config": {"tokens": 200}}).json()
 
     assert (changed["revision"], changed["config"]["tokens"]) == (2, 200)
+
+
+def test_the_provider_of_a_judge_is_checked(ann, api):
+    config = {"provider": "nope", "model": "m", "rubric": "Polite?"}
+    body = {"name": "Tone", "kind": "judge", "config": config}
+
+    assert fields_of(api.post("evaluators", body)) == ["config.provider"]
+    config["provider"] = make_provider(ann).slug
+    made = api.post("evaluators", body)
+
+    assert made.status_code == 201
+    wrong = {"config": {**config, "provider": "nope"}}
+    answer = api.patch(f"evaluators/{made.json()['id']}", wrong)
+    assert fields_of(answer) == ["config.provider"]
+
+
+def test_what_cannot_be_judged_or_replayed_is_not_started(ann, api):
+    dataset, agent = make_examples(ann, 2), make_agent(ann)
+    provider = make_provider(ann)
+    config = {"provider": provider.slug, "model": "m", "rubric": "Polite?"}
+    judge = make_revision(ann, name="Tone", kind="judge", config=config)
+    body = {
+        "dataset": dataset.slug,
+        "candidates": [{"agent": agent.slug}],
+        "evaluators": [judge.evaluator.slug],
+    }
+
+    replay = {**body, "tool_mode": "replay_strict"}
+    Example.objects.filter(number=1).update(source_run=make_run())
+    assert fields_of(api.post("experiments", replay)) == ["tool_mode"]
+    archive_definition(provider)
+    assert fields_of(api.post("experiments", body)) == ["evaluators"]
+    assert not Experiment.objects.exists()
+
+    unarchive_definition(provider)
+    Example.objects.filter(number=2).update(source_run=make_run(ann))
+    assert api.post("experiments", replay).status_code == 201
 
 
 def test_an_experiment_is_started_read_and_scored(ann, api):

@@ -18,11 +18,15 @@ from runs.api.definitions.common import (
 )
 from runs.api.problems import ApiProblem, field_problem
 from runs.api.route import Route
-from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
+from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.models import Evaluator
 from runs.serializers import Json
 from runs.services.errors import FieldError
-from runs.services.evaluators.save import duplicate_evaluator, save_evaluator
+from runs.services.evaluators.save import (
+    duplicate_evaluator,
+    find_evaluator_problems,
+    save_evaluator,
+)
 
 
 class EvaluatorFields(SharingBody):
@@ -101,18 +105,18 @@ def store_evaluator(
     if "name" in sent:
         evaluator.name = body.name
     if "config" in sent or not evaluator.pk:
-        check_config(evaluator.kind, body.config)
         evaluator.config = body.config
+        check_config(evaluator)
     share_definition(evaluator, body)
     save_evaluator(evaluator, by=by)
     save_groups(evaluator, body)
 
 
-def check_config(kind: str, config: dict[str, Any]) -> None:
+def check_config(evaluator: Evaluator) -> None:
     """Raise an `ApiProblem` with each wrong setting."""
     errors = [
         FieldError(f"config.{field}".rstrip("."), str(message))
-        for field, message in validate_evaluator_config(kind, config)
+        for field, message in find_evaluator_problems(evaluator)
     ]
     if errors:
         raise ApiProblem(422, errors)

@@ -288,7 +288,8 @@ def test_a_replay_by_tool_makes_calls_that_read_if_allowed(mode, sends_reads):
 )
 @pytest.mark.parametrize("is_own", [True, False])
 def test_a_run_is_given_the_earlier_turns_of_its_source_run(mode, is_own):
-    experiment = make_experiment(1, tool_mode=mode)
+    experiment = make_experiment(1)
+    Experiment.objects.update(tool_mode=mode)
     first = make_run(experiment.owner, status="succeeded", output="Hello Ann.")
     given = [["What is 1 + 1?", "2"]]
     owner = experiment.owner if is_own else make_user()
@@ -305,7 +306,8 @@ def test_a_run_is_given_the_earlier_turns_of_its_source_run(mode, is_own):
 
 
 def test_a_strict_replay_needs_a_recording():
-    experiment = make_experiment(1, tool_mode="replay_strict")
+    experiment = make_experiment(1)
+    Experiment.objects.update(tool_mode="replay_strict")
 
     experiment = turn(experiment)
 
