@@ -16,6 +16,7 @@ BODIES: dict[str, Any] = {
     "reject_call": {"reason": "no"},
     "settle_call": {"answer": "happened"},
     "create_dataset": {"name": "New"},
+    "change_dataset": {"description": "Changed."},
     "add_examples_to_dataset": {"examples": [{"inputs": {"input": "hello"}}]},
     "change_example": {"inputs": {"input": "hello"}},
     "save_dataset_changes": {"seen": 1},

@@ -3,8 +3,10 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import Group
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
+from runs.services.agents.manage import archive_definition, unarchive_definition
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -19,6 +21,7 @@ from tests.make import (
     make_agent,
     make_dataset,
     make_prompt,
+    make_provider,
     make_run,
     make_user,
     make_version,
@@ -56,6 +59,70 @@ def test_a_dataset_is_filled_and_saved(api):
     assert api.get(path).json()["unsaved_changes"] == 2
     versions = api.get(f"{path}/versions").json()["data"]
     assert [(one["number"], one["added"]) for one in versions] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("datasets", {"name": "Refunds", "inputs": ["question"]}),
+        ("evaluators", {"name": "Refunds", "kind": "exact"}),
+    ],
+)
+def test_datasets_and_evaluators_are_shared_renamed_archived_and_copied(
+    ann, api, path, body
+):
+    crew = Group.objects.create(name="crew")
+    ann.groups.add(crew)
+    ben = make_user("ben")
+    ben.groups.add(crew)
+    made = api.post(path, {**body, "visibility": "groups", "groups": ["crew"]})
+    one = f"{path}/{made.json()['id']}"
+
+    changed = api.patch(one, {"name": "Returns"}, If_Match=made.headers["ETag"])
+
+    before = made.json()
+    assert made.status_code == 201
+    assert before["groups"] == ["crew"]
+    assert changed.json() == {
+        **before,
+        "name": "Returns",
+        "updated_at": changed.json()["updated_at"],
+    }
+    theirs = Api(ben, scopes=["read", "build"])
+    assert theirs.get(one).status_code == 200
+    assert theirs.patch(one, {"name": "Mine"}).status_code == 403
+    stale = api.patch(one, {"name": "Refunds"}, If_Match=made.headers["ETag"])
+    assert stale.status_code == 412
+    assert fields_of(api.patch(one, {"visibility": "x"})) == ["visibility"]
+    assert api.patch(one, {"visibility": "private"}).json()["groups"] == []
+    assert theirs.get(one).status_code == 404
+    assert api.post(f"{one}/archive").json()["archived_at"]
+    assert api.get(path).json()["data"] == []
+    assert len(api.get(f"{path}?archived=true").json()["data"]) == 1
+    assert api.post(f"{one}/unarchive").json()["archived_at"] is None
+    assert api.post(f"{one}/duplicate").json()["id"] != before["id"]
+
+
+def test_inputs_of_a_dataset_change_but_those_of_examples_stay(api):
+    path = f"datasets/{make_dataset_by_api(api, 'one')['id']}"
+
+    changed = api.patch(path, {"inputs": ["tone"], "description": "Why."}).json()
+
+    assert (changed["inputs"], changed["description"]) == (["tone", "input"], "Why.")
+
+
+def test_a_copy_has_the_saved_examples_and_the_settings(api):
+    dataset = f"datasets/{make_dataset_by_api(api, 'one', 'two')['id']}"
+    api.post(f"{dataset}/versions", {"seen": 0})
+    limits = {"name": "Short", "kind": "limits", "config": {"tokens": 9}}
+    evaluator = f"evaluators/{api.post('evaluators', limits).json()['id']}"
+
+    copy = api.post(f"{dataset}/duplicate").json()
+    twin = api.post(f"{evaluator}/duplicate").json()
+
+    examples = api.get(f"datasets/{copy['id']}/examples").json()["data"]
+    assert (copy["version"], len(examples)) == (1, 2)
+    assert (twin["revision"], twin["config"]["tokens"]) == (1, 9)
 
 
 def test_an_example_keeps_the_run_that_it_comes_from(ann, api):
@@ -112,6 +179,43 @@ def test_settings_of_an_evaluator_are_checked(api):
     changed = api.patch(path, {"config": {"tokens": 200}}).json()
 
     assert (changed["revision"], changed["config"]["tokens"]) == (2, 200)
+
+
+def test_the_provider_of_a_judge_is_checked(ann, api):
+    config = {"provider": "nope", "model": "m", "rubric": "Polite?"}
+    body = {"name": "Tone", "kind": "judge", "config": config}
+
+    assert fields_of(api.post("evaluators", body)) == ["config.provider"]
+    config["provider"] = make_provider(ann).slug
+    made = api.post("evaluators", body)
+
+    assert made.status_code == 201
+    wrong = {"config": {**config, "provider": "nope"}}
+    answer = api.patch(f"evaluators/{made.json()['id']}", wrong)
+    assert fields_of(answer) == ["config.provider"]
+
+
+def test_what_cannot_be_judged_or_replayed_is_not_started(ann, api):
+    dataset, agent = make_examples(ann, 2), make_agent(ann)
+    provider = make_provider(ann)
+    config = {"provider": provider.slug, "model": "m", "rubric": "Polite?"}
+    judge = make_revision(ann, name="Tone", kind="judge", config=config)
+    body = {
+        "dataset": dataset.slug,
+        "candidates": [{"agent": agent.slug}],
+        "evaluators": [judge.evaluator.slug],
+    }
+
+    replay = {**body, "tool_mode": "replay_strict"}
+    Example.objects.filter(number=1).update(source_run=make_run())
+    assert fields_of(api.post("experiments", replay)) == ["tool_mode"]
+    archive_definition(provider)
+    assert fields_of(api.post("experiments", body)) == ["evaluators"]
+    assert not Experiment.objects.exists()
+
+    unarchive_definition(provider)
+    Example.objects.filter(number=2).update(source_run=make_run(ann))
+    assert api.post("experiments", replay).status_code == 201
 
 
 def test_an_experiment_is_started_read_and_scored(ann, api):

@@ -149,6 +149,8 @@ class Definition:
     """Rows that the API has, besides what the user may see."""
     url_name: str = ""
     """Of one row, if it does not follow from the noun."""
+    duplicate: Callable[..., Any] = duplicate_definition
+    """Takes a row and `by`; returns a private copy."""
 
     @property
     def path(self) -> str:
@@ -269,7 +271,7 @@ def build_common_routes(
         return kind.respond(user, row.pk)
 
     def duplicate_row(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-        copy = duplicate_definition(kind.find(user, pk), by=user)
+        copy = kind.duplicate(kind.find(user, pk), by=user)
         return kind.respond(user, copy.pk, 201)
 
     def named(do: Endpoint, name: str, doc: str) -> Endpoint:

@@ -1,15 +1,26 @@
-"""Datasets and their examples in the API: read, create, edit, save versions."""
+"""Datasets and their examples in the API: create, share, edit, save versions."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field
 
 from runs.api.bodies import StrictBody
+from runs.api.definitions.common import (
+    Definition,
+    DefinitionShape,
+    Name,
+    SharingBody,
+    build_common_routes,
+    definition_json,
+    save_groups,
+    share_definition,
+)
 from runs.api.dispatch import json_response, no_content
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import MAX_PAGE, Id, Page, PageQuery, paginate_by_id
@@ -30,7 +41,13 @@ from runs.services.datasets.content import (
     clean_cell,
     find_name_problems,
 )
-from runs.services.datasets.edit import add_examples, edit_example, remove_example
+from runs.services.datasets.duplicate import duplicate_dataset
+from runs.services.datasets.edit import (
+    add_examples,
+    edit_example,
+    remove_example,
+    set_input_names,
+)
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.datasets.working_copy import count_unsaved_changes, select_examples
 from runs.services.errors import (
@@ -48,13 +65,24 @@ ShortName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 Tag = Annotated[str, Field(min_length=1, max_length=MAX_TAG_CHARS)]
 
 
-class DatasetBody(StrictBody):
-    """A new dataset."""
+class DatasetFields(SharingBody):
+    """What can be changed of a dataset; what is left out stays."""
 
-    name: Annotated[str, Field(min_length=1, max_length=120)]
     description: Annotated[str, Field(max_length=10_000)] = ""
     inputs: Annotated[list[ShortName], Field(max_length=MAX_INPUTS)] = [DEFAULT_INPUT]
-    """The variables of its examples."""
+    """The variables of its examples; those that examples use stay."""
+
+
+class NewDatasetBody(DatasetFields):
+    """The body of `POST /api/v1/datasets`."""
+
+    name: Name
+
+
+class DatasetBody(DatasetFields):
+    """The body of `PATCH /api/v1/datasets/{id}`."""
+
+    name: Name = ""
 
 
 class ExpectedCallBody(StrictBody):
@@ -132,19 +160,13 @@ class ExampleShape(Shape):
     source_run: int | None
 
 
-class DatasetShape(Shape):
+class DatasetShape(DefinitionShape):
     """A set of examples; `version` is the newest saved one, 0 before the first."""
 
-    id: int
-    slug: str
-    name: str
     description: str
-    owner: str
     version: int
     inputs: list[str]
     unsaved_changes: int
-    archived: bool
-    updated_at: str | None
 
 
 class DatasetVersionShape(Shape):
@@ -161,16 +183,11 @@ class DatasetVersionShape(Shape):
 
 def dataset_json(row: Dataset) -> Json:
     return {
-        "id": row.pk,
-        "slug": row.slug,
-        "name": row.name,
+        **definition_json(row),
         "description": row.description,
-        "owner": row.owner.get_username(),
         "version": row.version,
         "inputs": row.input_names,
         "unsaved_changes": count_unsaved_changes(row).total,
-        "archived": row.archived_at is not None,
-        "updated_at": format_timestamp(row.updated_at),
     }
 
 
@@ -199,50 +216,53 @@ def dataset_version_json(row: DatasetVersion) -> Json:
     }
 
 
-def get_dataset_for_user(user: User, pk: str) -> Dataset:
-    rows = Dataset.objects.visible_to(user).select_related("owner")
-    found = rows.filter(pk=int(pk)).first()
-    if found is None:
-        raise not_found("Dataset", pk)
-    return found
+DATASETS = Definition(
+    "dataset",
+    Dataset,
+    dataset_json,
+    lambda row, _user: dataset_json(row),
+    duplicate=duplicate_dataset,
+)
 
 
-def get_dataset_to_edit(user: User, pk: str) -> Dataset:
-    """Return the dataset; a 403 to those who may only see it."""
-    found = get_dataset_for_user(user, pk)
-    if not Dataset.objects.editable_by(user).filter(pk=found.pk).exists():
-        raise field_problem("id", "You cannot edit this dataset.", 403)
-    return found
+def create_dataset(
+    request: HttpRequest, user: User, body: NewDatasetBody
+) -> HttpResponse:
+    """Create a dataset without examples."""
+    dataset = Dataset(owner=user, input_names=[DEFAULT_INPUT])
+    with transaction.atomic():
+        store_dataset(dataset, body)
+    return DATASETS.respond(user, dataset.pk, 201)
 
 
-def list_datasets(request: HttpRequest, user: User, query: PageQuery) -> HttpResponse:
-    """The datasets that the user may see, the newest first."""
-    rows = Dataset.objects.visible_to(user).select_related("owner")
-    return json_response(paginate_by_id(rows, query, dataset_json))
+def change_dataset(
+    request: HttpRequest, user: User, pk: str, body: DatasetBody
+) -> HttpResponse:
+    """Change a dataset; its examples and versions stay."""
+    with DATASETS.edit(request, user, pk) as dataset:
+        store_dataset(dataset, body)
+    return DATASETS.respond(user, dataset.pk)
 
 
-def create_dataset(request: HttpRequest, user: User, body: DatasetBody) -> HttpResponse:
-    """Create a private dataset without examples."""
-    row = Dataset.objects.create(
-        owner=user,
-        name=body.name,
-        description=body.description,
-        input_names=list(dict.fromkeys(body.inputs)) or [DEFAULT_INPUT],
-    )
-    location = reverse("api-dataset", args=[row.pk])
-    return json_response(dataset_json(row), 201, Location=location)
-
-
-def read_dataset(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """One dataset."""
-    return json_response(dataset_json(get_dataset_for_user(user, pk)))
+def store_dataset(dataset: Dataset, body: NewDatasetBody | DatasetBody) -> None:
+    """Save the dataset in the caller's transaction; raise a 422."""
+    sent = body.model_fields_set
+    for name in sent & {"name", "description"}:
+        setattr(dataset, name, getattr(body, name))
+    share_definition(dataset, body)
+    if "inputs" in sent and dataset.pk:
+        set_input_names(dataset, body.inputs or [DEFAULT_INPUT])
+    elif "inputs" in sent:
+        dataset.input_names = list(dict.fromkeys(body.inputs)) or [DEFAULT_INPUT]
+    dataset.save()
+    save_groups(dataset, body)
 
 
 def list_examples(
     request: HttpRequest, user: User, pk: str, query: ExamplesQuery
 ) -> HttpResponse:
     """The examples of a version, or with the changes that are not saved."""
-    dataset = get_dataset_for_user(user, pk)
+    dataset = DATASETS.find(user, pk)
     if query.version is not None and query.version > dataset.version:
         raise field_problem("version", f"There is no version {query.version}.")
     rows = select_examples(dataset, query.version)
@@ -253,7 +273,7 @@ def add_examples_to_dataset(
     request: HttpRequest, user: User, pk: str, body: ExamplesBody
 ) -> HttpResponse:
     """Add examples; they belong to the next version that is saved."""
-    dataset = get_dataset_to_edit(user, pk)
+    dataset = DATASETS.require_editable(user, pk)
     runs = find_source_runs(user, body.examples)
     contents = [one.content for one in body.examples]
     check_names(contents, place="examples.{}.")
@@ -289,7 +309,7 @@ def change_example(
     request: HttpRequest, user: User, pk: str, number: str, body: ExampleBody
 ) -> HttpResponse:
     """Replace an example in the next version."""
-    dataset = get_dataset_to_edit(user, pk)
+    dataset = DATASETS.require_editable(user, pk)
     check_names([body.content])
     try:
         row = edit_example(dataset, int(number), body.content, by=user)
@@ -315,7 +335,7 @@ def delete_example(
     request: HttpRequest, user: User, pk: str, number: str
 ) -> HttpResponse:
     """Leave an example out of the next version."""
-    dataset = get_dataset_to_edit(user, pk)
+    dataset = DATASETS.require_editable(user, pk)
     try:
         remove_example(dataset, int(number), by=user)
     except Example.DoesNotExist:
@@ -327,7 +347,7 @@ def list_dataset_versions(
     request: HttpRequest, user: User, pk: str, query: PageQuery
 ) -> HttpResponse:
     """The saved versions, the newest first."""
-    rows = get_dataset_for_user(user, pk).versions.select_related("by")
+    rows = DATASETS.find(user, pk).versions.select_related("by")
     return json_response(paginate_by_id(rows, query, dataset_version_json))
 
 
@@ -335,7 +355,7 @@ def save_dataset_changes(
     request: HttpRequest, user: User, pk: str, body: SaveVersionBody
 ) -> HttpResponse:
     """Save the changes as the next version; 409 if there is a newer one than seen."""
-    dataset = get_dataset_to_edit(user, pk)
+    dataset = DATASETS.require_editable(user, pk)
     try:
         version = save_dataset_version(dataset, seen=body.seen, by=user)
     except VersionRefused as refused:
@@ -348,7 +368,7 @@ def read_dataset_version(
     request: HttpRequest, user: User, pk: str, number: str
 ) -> HttpResponse:
     """One saved version."""
-    rows = get_dataset_for_user(user, pk).versions.select_related("by")
+    rows = DATASETS.find(user, pk).versions.select_related("by")
     found = rows.filter(number=int(number)).first()
     if found is None:
         raise not_found("Version", number)
@@ -356,18 +376,21 @@ def read_dataset_version(
 
 
 ROUTES = [
-    Route(
-        *("GET", "datasets", list_datasets, "List datasets", Page[DatasetShape]),
-        query=PageQuery,
-    ),
+    *build_common_routes(DATASETS, DatasetShape, DatasetShape),
     Route(
         *("POST", "datasets", create_dataset, "Create a dataset", DatasetShape),
         scope="build",
-        body=DatasetBody,
+        body=NewDatasetBody,
         status=201,
         is_idempotent=True,
+        has_etag=True,
     ),
-    Route("GET", "datasets/{id}", read_dataset, "Read a dataset", DatasetShape),
+    Route(
+        *("PATCH", "datasets/{id}", change_dataset, "Change a dataset", DatasetShape),
+        scope="build",
+        body=DatasetBody,
+        has_etag=True,
+    ),
     Route(
         "GET",
         "datasets/{id}/examples",

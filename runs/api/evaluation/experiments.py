@@ -24,7 +24,7 @@ from runs.engine.parsing.clean import clean_json, clean_text
 from runs.evaluation.gate import RuleResult
 from runs.models import Experiment, ExperimentRun, RunScore, Score
 from runs.serializers import Json, format_timestamp
-from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
+from runs.services.errors import FieldsRefused, NotAllowed, RunsError
 from runs.services.experiments.changes import CandidateChanges, use_library_prompt
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.create import (
@@ -278,7 +278,7 @@ def report_refusals(field: str, *, forbidden: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except (InputsRefused, SpecRefused) as refused:
+    except FieldsRefused as refused:
         raise ApiProblem(422, refused.errors) from None
     except NotAllowed as refused:
         raise field_problem(forbidden or field, str(refused), 403) from None

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from runs.evaluation.kind import EvaluatorConfig
-from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
+from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.forms.evaluators.config_fields import (
     CONFIG_FIELD,
     build_config_fields,
@@ -19,6 +19,7 @@ from runs.forms.group_sharing import (
 )
 from runs.forms.widgets import style_widgets
 from runs.models import Evaluator
+from runs.services.evaluators.save import find_evaluator_problems
 from tools.text.translatable import translate_text
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ class EvaluatorForm(_ModelForm):
         if any(name.startswith(CONFIG_FIELD) for name in self.errors):
             return given
         self.config = read_config(self.config_model, given)
-        for field, message in validate_evaluator_config(
-            self.instance.kind, self.config
-        ):
+        one = self.instance
+        checked = Evaluator(owner=one.owner, kind=one.kind, config=self.config)
+        for field, message in find_evaluator_problems(checked):
             name = CONFIG_FIELD + field.partition(".")[0]
             text = translate_text(message, gettext)
             self.add_error(name if name in self.fields else None, text)

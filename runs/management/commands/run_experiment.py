@@ -1,6 +1,7 @@
 """`run_experiment NAME`: run an experiment again, wait for it and judge it."""
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,11 @@ from runs.models import Experiment
 from runs.services.errors import RunsError
 from runs.services.experiments.advance import BUDGET_USED
 from runs.services.experiments.control import stop_experiment
-from runs.services.experiments.repeat import find_experiment, repeat_experiment
+from runs.services.experiments.repeat import (
+    DRAFT,
+    find_experiment,
+    repeat_experiment,
+)
 from runs.services.experiments.report import (
     CandidateReport,
     ExperimentReport,
@@ -23,6 +28,7 @@ from runs.services.experiments.report import (
 from runs.services.gates.state import find_draft_gate, judge_experiment
 from runs.services.health.queue import find_live_workers
 from runs.ui.evaluation.failures import count_failures
+from runs.whole_number import parse_whole_number
 
 POLL_SECONDS = 0.5
 BELOW = 1
@@ -80,13 +86,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, name: str, **options: Any) -> None:
+        check_options(**options)
         least = options["fail_under"]
-        if least is not None and not 0 <= least <= 1:
-            raise CommandError(
-                "--fail-under must be from 0 to 1, such as 0.9.", returncode=NO_RESULT
-            )
-        if options["junit"]:
-            check_folder(Path(options["junit"]))
         try:
             former = find_experiment(name, owner=options["owner"])
             experiment = repeat_experiment(
@@ -168,6 +169,30 @@ class Command(BaseCommand):
                 f"Experiment {experiment.pk} stopped. Resume it on its page."
             )
             sys.exit(INTERRUPTED)
+
+
+def check_options(
+    *,
+    fail_under: float | None,
+    timeout: float | None,
+    candidate: str,
+    junit: str | None,
+    **_others: Any,
+) -> None:
+    """Raise before anything is run if the value of an option is wrong."""
+    problem = ""
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        problem = "--fail-under must be from 0 to 1, such as 0.9."
+    elif timeout is not None and not 0 <= timeout < math.inf:
+        problem = "--timeout must be 0 or more seconds, such as 600."
+    elif candidate and candidate != DRAFT and not parse_whole_number(candidate):
+        problem = (
+            f"--candidate must be draft or the number of a version, not {candidate!r}."
+        )
+    if problem:
+        raise CommandError(problem, returncode=NO_RESULT)
+    if junit:
+        check_folder(Path(junit))
 
 
 def check_folder(path: Path) -> None:

@@ -53,7 +53,10 @@ from runs.services.agents.call_graph import find_cycle
 from runs.services.agents.publish import publish_agent
 from runs.services.datasets.content import DEFAULT_INPUT
 from runs.services.errors import AgentCycle, FieldError, GateNotMet, RunsError
-from runs.services.evaluation.judge_requests import get_judge_provider, is_judge
+from runs.services.evaluation.judge_requests import (
+    find_judge_problem,
+    get_judge_provider,
+)
 from runs.services.evaluators.save import save_evaluator
 from runs.services.providers.outages import end_outage
 from runs.services.spec.freeze import freeze_agent
@@ -276,14 +279,8 @@ class AgentFileImport:
         fields = entry.model_dump(mode="json", exclude={"slug", "visibility", "groups"})
         fields["name"] = entry.name or entry.slug
         row = self.store_row(Evaluator, path, entry, fields)
-        if row is not None and is_judge(row):
-            self.check_judge_provider(row)
-
-    def check_judge_provider(self, row: Evaluator) -> None:
-        """List a provider that the owner may not use: the judge cannot ask it."""
-        wanted = get_judge_provider(row)
-        usable = Provider.objects.usable_by(self.owner)
-        if not usable.filter(slug=wanted).exists():
+        if row is not None and find_judge_problem(row, owner=self.owner):
+            wanted = get_judge_provider(row)
             self.missing.append(f"{row.slug} needs the provider {wanted!r}")
 
     def store_agent_gate(self, path: str, entry: AgentEntry, agent: Agent) -> None:

@@ -21,6 +21,7 @@ from runs.llm.refusals import RESUME_LATER
 from runs.llm.retry import compute_retry_delay
 from runs.models import Provider
 from runs.services.errors import ScoringPostponed
+from runs.services.evaluation.judge_requests import describe_missing_provider
 from runs.services.providers.client import get_provider_secrets, open_provider_llm
 from runs.services.providers.rate import ProviderShare
 from runs.services.spec.freeze import get_model_prices
@@ -148,12 +149,7 @@ class JudgeSession:
         slug = asked.judge.provider
         provider = Provider.objects.usable_by(self.by).filter(slug=slug).first()
         if provider is None:
-            raise NotScored(
-                translatable(
-                    "The judge's provider %(provider)s was not found.",
-                    provider=repr(slug),
-                )
-            )
+            raise NotScored(describe_missing_provider(slug))
         settings = ModelSettings(
             model=asked.judge.model,
             provider=slug,

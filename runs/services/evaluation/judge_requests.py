@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 
 from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.evaluation.types import JudgeExchange, JudgeReply
-from runs.models import Evaluator, EvaluatorRevision, JudgeRequest, Run
-from tools.text.translatable import encode_stored_text
+from runs.models import Evaluator, EvaluatorRevision, JudgeRequest, Provider, Run
+from tools.text.translatable import encode_stored_text, translatable
 
 MAX_NAME_CHARS = 200
 
@@ -32,6 +32,21 @@ def is_judge(evaluator: Evaluator | EvaluatorRevision) -> bool:
 def get_judge_provider(judge: Evaluator | EvaluatorRevision) -> str:
     """Return the slug of the provider that it asks; empty if its kind has none."""
     return str(judge.config.get("provider", ""))
+
+
+def find_judge_problem(judge: Evaluator | EvaluatorRevision, *, owner: User) -> str:
+    """Return why a judge of `owner` cannot ask its provider; empty if it can."""
+    slug = get_judge_provider(judge)
+    if not slug or not is_judge(judge):
+        return ""
+    is_usable = Provider.objects.usable_by(owner).filter(slug=slug).exists()
+    return "" if is_usable else describe_missing_provider(slug)
+
+
+def describe_missing_provider(slug: str) -> str:
+    return translatable(
+        "The judge's provider %(provider)s was not found.", provider=repr(slug)
+    )
 
 
 def lock_judged_runs(judged: Iterable[JudgedRun]) -> list[JudgedRun]:

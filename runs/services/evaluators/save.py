@@ -3,8 +3,19 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from runs.evaluation.registry import ConfigProblem, validate_evaluator_config
 from runs.models import Evaluator, EvaluatorRevision
 from runs.services.agents.manage import duplicate_definition
+from runs.services.evaluation.judge_requests import find_judge_problem
+
+
+def find_evaluator_problems(evaluator: Evaluator) -> list[ConfigProblem]:
+    """Return what is wrong with its settings, and a provider that it cannot ask."""
+    problems = validate_evaluator_config(evaluator.kind, evaluator.config)
+    if problems:
+        return problems
+    missing = find_judge_problem(evaluator, owner=evaluator.owner)
+    return [ConfigProblem("provider", missing)] if missing else []
 
 
 def save_evaluator(evaluator: Evaluator, *, by: User) -> Evaluator:

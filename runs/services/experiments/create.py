@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
@@ -15,15 +16,22 @@ from runs.models import (
     AgentVersion,
     Dataset,
     EvaluatorRevision,
+    Example,
     Experiment,
     ExperimentCandidate,
+    Run,
 )
 from runs.services.errors import (
     FieldError,
+    FieldsRefused,
     InputsRefused,
     NotAllowed,
     RunsError,
     SpecRefused,
+)
+from runs.services.evaluation.judge_requests import (
+    find_judge_problem,
+    get_judge_provider,
 )
 from runs.services.experiments.changes import (
     CandidateChanges,
@@ -52,6 +60,10 @@ MAX_LABEL_LENGTH = 200
 
 class ExperimentRefused(RunsError):
     """The experiment cannot be created; nothing was started."""
+
+
+class SettingsRefused(FieldsRefused):
+    """The evaluators or the tool mode cannot be used; nothing was started."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +99,8 @@ def create_experiment(
 ) -> Experiment:
     """Create a running experiment with the newest version of the dataset.
 
-    Raises `ExperimentRefused`, `SpecRefused`, `InputsRefused` or `NotAllowed`; nothing
-    is stored then. Errors of a candidate are in fields such as
+    Raises `ExperimentRefused`, `SettingsRefused`, `SpecRefused`, `InputsRefused` or
+    `NotAllowed`; nothing is stored then. Errors of a candidate are in fields such as
     `candidates.1.instructions`.
     """
     if not dataset.version:
@@ -108,7 +120,10 @@ def create_experiment(
             )
             % {"name": comparing[0].evaluator.name}
         )
+    check_judges(revisions)
     examples = dataset.examples.in_version(dataset.version)
+    if plan.tool_mode == Experiment.ToolMode.REPLAY_STRICT:
+        check_recordings(examples, by=by)
     frozen = freeze_candidates(choices, by=by)
     check_examples(dataset, choices, frozen)
     total = examples.count() * len(choices) * plan.repetitions
@@ -148,6 +163,35 @@ def create_experiment(
             )
         write_entry("made", "experiment", experiment.name, number=experiment.pk, by=by)
     return experiment
+
+
+def check_judges(revisions: Sequence[EvaluatorRevision]) -> None:
+    """Raise `SettingsRefused` for judges whose owners may not use their providers."""
+    errors = [
+        FieldError(
+            "evaluators",
+            _(
+                'The judge "%(name)s" asks the provider %(provider)r, which was not '
+                "found. Select another one on its page."
+            )
+            % {"name": one.evaluator.name, "provider": get_judge_provider(one)},
+        )
+        for one in revisions
+        if find_judge_problem(one, owner=one.evaluator.owner)
+    ]
+    if errors:
+        raise SettingsRefused(errors)
+
+
+def check_recordings(examples: QuerySet[Example], *, by: User) -> None:
+    """Raise `SettingsRefused` if `by` may see the source run of no example."""
+    recorded = Run.objects.visible_to(by).filter(pk__in=examples.values("source_run"))
+    if not recorded.exists():
+        problem = _(
+            "No example has a source run that you can see, so there is nothing to "
+            "replay. Select another mode."
+        )
+        raise SettingsRefused([FieldError("tool_mode", problem)])
 
 
 def freeze_candidates(

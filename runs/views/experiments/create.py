@@ -16,6 +16,7 @@ from runs.services.errors import FieldsRefused, RunsError
 from runs.services.experiments.create import (
     MAX_CANDIDATES,
     CandidateChoice,
+    SettingsRefused,
     create_experiment,
     name_experiment,
 )
@@ -49,6 +50,9 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
     elif form.is_valid():
         try:
             experiment = create_experiment_from_form(request, dataset, form)
+        except SettingsRefused as refused:
+            for error in refused.errors:
+                form.add_error(error.field, error.message)
         except FieldsRefused as refused:
             form.add_candidate_errors(refused.errors)
         except RunsError as refused:

@@ -288,7 +288,8 @@ def test_a_replay_by_tool_makes_calls_that_read_if_allowed(mode, sends_reads):
     "mode", ["hold_back", "live", "replay_by_tool", "replay_strict"]
 )
 def test_a_run_is_given_the_earlier_messages_of_its_source_run(mode):
-    experiment = make_experiment(1, tool_mode=mode)
+    experiment = make_experiment(1)
+    Experiment.objects.update(tool_mode=mode)
     source, first = make_continued_run(experiment.owner)
 
     turn(experiment)
@@ -319,7 +320,8 @@ def make_continued_run(owner) -> tuple[Run, Run]:
     ],
 )
 def test_an_example_without_its_earlier_messages_is_refused(mode, missing, reason):
-    experiment = make_experiment(1, tool_mode=mode)
+    experiment = make_experiment(1)
+    Experiment.objects.update(tool_mode=mode)
     is_right = missing != "right"
     source, first = make_continued_run(experiment.owner if is_right else make_user())
     if missing in ("first", "both"):
@@ -348,7 +350,8 @@ def test_an_example_of_a_deleted_run_without_earlier_messages_is_run():
 
 
 def test_a_strict_replay_needs_a_recording():
-    experiment = make_experiment(1, tool_mode="replay_strict")
+    experiment = make_experiment(1)
+    Experiment.objects.update(tool_mode="replay_strict")
 
     experiment = turn(experiment)
 

@@ -160,7 +160,8 @@ def test_many_waiting_runs_of_an_archived_agent_do_not_hold_up_the_others():
 def test_a_comparison_stops_when_its_baseline_is_archived():
     owner = make_user()
     archived, kept = make_agent(owner), make_agent(owner)
-    config = {"provider": "none", "model": "m", "rubric": "Kinder?"}
+    slug = make_provider(owner).slug
+    config = {"provider": slug, "model": "m", "rubric": "Kinder?"}
     judge = make_evaluator(
         owner, "Judge", kind="judge", config={**config, "form": "pairwise"}
     )

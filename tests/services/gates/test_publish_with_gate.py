@@ -25,7 +25,7 @@ from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import compute_spec_digest, dump_spec
 from tests.experiments import make_revision
 from tests.gates import finish_experiment, make_gate
-from tests.make import make_agent, make_user
+from tests.make import make_agent, make_provider, make_user
 from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -295,7 +295,8 @@ def test_an_imported_result_does_not_count_for_later_examples(agent):
 
 
 def test_a_judge_that_could_not_say_anything_opens_no_gate(agent):
-    config = {"provider": "missing", "model": "m", "rubric": "Polite?"}
+    slug = make_provider(agent.owner).slug
+    config = {"provider": slug, "model": "m", "rubric": "Polite?"}
     judge = make_revision(agent.owner, name="Judge", kind="judge", config=config)
     agent.gate.evaluators.add(judge.evaluator)
 

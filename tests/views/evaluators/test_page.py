@@ -7,7 +7,7 @@ import pytest
 from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.models import Evaluator
 from runs.services.evaluators.save import save_evaluator
-from tests.make import make_run, make_user
+from tests.make import make_provider, make_run, make_user
 from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +48,28 @@ def test_saves_the_settings(client, ann):
     assert (found.config["ignore_case"], found.config["ignore_space"]) == (True, False)
     assert found.revisions.get().config == found.config
     assert AuditEntry.objects.get(noun="evaluator").action == "made"
+
+
+def test_a_judge_needs_a_provider_that_its_owner_may_use(client, ann):
+    theirs = make_provider(make_user(), slug="theirs")
+    form = {
+        **FORM,
+        "config-provider": "theirs",
+        "config-model": "m",
+        "config-rubric": "Polite?",
+        "config-form": "rubric",
+        "config-votes": "1",
+        "config-threshold": "0.5",
+    }
+    page = client.post("/evaluators/new/?kind=judge", form).content.decode()
+
+    assert "The judge's provider 'theirs' was not found." in unescape(page)
+    assert not Evaluator.objects.exists()
+
+    type(theirs).objects.update(visibility="everyone")
+    client.post("/evaluators/new/?kind=judge", form)
+
+    assert Evaluator.objects.get().config["provider"] == "theirs"
 
 
 def test_settings_that_are_not_valid_are_refused_at_their_field(client, ann):

@@ -44,6 +44,7 @@ from tests.make import (
     make_agent,
     make_dataset,
     make_prompt,
+    make_provider,
     make_run,
     make_step,
     make_tool,
@@ -147,6 +148,30 @@ def test_without_an_evaluator_nothing_is_started(client, ann):
     page = client.post(url, {"candidates": ["draft"], "tool_mode": "hold_back"})
 
     assert "Select at least one evaluator" in page.content.decode()
+    assert not Experiment.objects.exists()
+
+
+def test_a_judge_or_replay_that_cannot_work_is_refused_at_its_field(client, ann):
+    agent, dataset = make_agent(ann), make_examples(ann, 1)
+    provider = make_provider(ann)
+    config = {"provider": provider.slug, "model": "m", "rubric": "Polite?"}
+    judge = make_revision(ann, name="Tone", kind="judge", config=config)
+    form = {
+        "candidates": ["draft"],
+        "evaluators": [judge.evaluator_id],
+        "tool_mode": "replay_strict",
+        "repetitions": 1,
+        "concurrency": 1,
+    }
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
+
+    errors = client.post(url, form).context["form"].errors
+    assert list(errors) == ["tool_mode"]
+    provider.delete()
+    errors = client.post(url, form).context["form"].errors
+
+    assert list(errors) == ["evaluators"]
+    assert f"asks the provider '{provider.slug}'" in errors["evaluators"][0]
     assert not Experiment.objects.exists()
 
 
