@@ -182,9 +182,16 @@ class WholeNumberField(forms.IntegerField):
 
 
 class NumberField(forms.FloatField):
+    """A number; one without a point stays a whole number."""
+
     def clean(self, value: Any) -> Any:
         number = super().clean(value)
-        return OMITTED if number is None else number
+        if number is None:
+            return OMITTED
+        try:
+            return int(value)
+        except ValueError:
+            return number
 
 
 class JsonValueField(JsonField):
@@ -209,6 +216,9 @@ class JsonValueField(JsonField):
                 raise ValidationError(self.error_messages["required"], code="required")
             return OMITTED
         return super().clean(value)
+
+    def validate(self, value: Any) -> None:
+        """Take null, too: whether something was entered is checked before."""
 
 
 class ValueChoiceField(forms.Field):

@@ -72,7 +72,19 @@ class DecisionDetail:
     @cached_property
     def edit_form(self) -> EditedArgumentsForm | None:
         """A field for each argument; None if they can only be edited as text."""
-        return build_decision_form(self.decision, self.typed)
+        form = build_decision_form(self.decision, self.typed)
+        if form is not None and form.is_bound:
+            form.add_refusals(self.errors)
+            form.focus_error()
+        return form
+
+    @property
+    def listed_errors(self) -> Sequence[FieldError]:
+        """The errors that are not shown at a field."""
+        form = self.edit_form
+        if form is None or not form.is_bound:
+            return self.errors
+        return [FieldError("", str(error)) for error in form.non_field_errors()]
 
     @property
     def is_edited_as_json(self) -> bool:
@@ -245,9 +257,7 @@ def build_decision_form(
         return form
     if typed.get("edit_as") != "fields":
         return form
-    form = EditedArgumentsForm(typed, schema=form.schema, shown=shown, key=decision.pk)
-    form.focus_error()
-    return form
+    return EditedArgumentsForm(typed, schema=form.schema, shown=shown, key=decision.pk)
 
 
 def parse_edited_input(decision: Decision, sent: Mapping[str, str]) -> Any:

@@ -40,6 +40,7 @@ from runs.views.approvals.details import (
     query_open_decisions,
     select_decision_relations,
 )
+from runs.views.approvals.refused import keep_refused_answer
 from runs.views.people import get_safe_next_url
 from runs.whole_number import parse_whole_number
 
@@ -102,7 +103,8 @@ def approval_answered(request: HtmxRequest) -> HttpResponse:
 def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
     """Save a decision; it is refused if it is late or about another call than shown.
 
-    A refused form leaves this address in the browser: opened again, it is the decision.
+    Without a page to return to, a refused form leaves this address in the browser:
+    opened again, it is the decision.
     """
     decision = get_visible_decision(request, pk)
     if request.method == "GET":
@@ -120,6 +122,9 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
         }
         return render(request, "approvals/decided.html", context, status=409)
     except ArgumentsRefused as error:
+        if "next" in request.POST:
+            keep_refused_answer(request, pk, error)
+            return redirect(keep_list(request, get_safe_next_url(request)))
         question = build_decision_detail(decision, request.user)
         question = question.with_typed_answer(request.POST, error.errors)
         return render_inbox(request, question, mistake=str(WRONG_ARGUMENTS))

@@ -14,6 +14,7 @@ from runs.views.approvals.details import (
     parse_edited_input,
     select_decision_relations,
 )
+from runs.views.approvals.refused import keep_refused_answer
 from runs.whole_number import parse_whole_number
 
 
@@ -29,10 +30,12 @@ def turn_asks(request: HtmxRequest, pk: int) -> HttpResponse:
         try:
             submit_turn_answer(request, decision)
         except RunsError as refused:
-            if isinstance(refused, ArgumentsRefused) and wants_part(request):
+            if not isinstance(refused, ArgumentsRefused):
+                error = str(refused)
+            elif wants_part(request):
                 refusals[decision.pk] = refused.errors
             else:
-                error = str(refused)
+                keep_refused_answer(request, decision.pk, refused)
         if not wants_part(request):
             if error:
                 messages.error(request, error)

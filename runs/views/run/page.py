@@ -18,6 +18,7 @@ from runs.services.runs.keep import keep_runs
 from runs.services.runs.start import start_run
 from runs.ui.list_of_run import keep_list
 from runs.views.approvals.details import list_run_allowances, list_run_decisions
+from runs.views.approvals.refused import show_refused_answer
 from runs.views.run.banner import build_banner
 from runs.views.run.context import (
     list_context,
@@ -63,6 +64,8 @@ def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         if context["pane"].is_answer:
             context |= feedback_context(run, request.user)
         context |= build_decisions_context(run, request)
+        if not wants_part(request):
+            context["questions"] = show_refused_answer(request, context["questions"])
         context["family"] = build_fork_tree(run, request.user)
     return render_page_or_part(request, "runs/detail.html", part, context)
 

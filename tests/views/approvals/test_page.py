@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import Group
@@ -567,6 +568,27 @@ ARGUMENTS = {
 }
 
 
+GEO = {
+    "type": "object",
+    "properties": {
+        "lat": {"type": "number"},
+        "lon": {"type": ["number", "null"]},
+        "name": {"type": "string"},
+        "at": {"type": "object", "properties": {"zone": {"type": "number"}}},
+    },
+}
+
+
+def answer_as_shown(client, decision, **typed):
+    """Approve as a browser does that changes only some fields."""
+    sent = Fields(client.get(f"/approvals/{decision.pk}/").text).sent
+    assert sent["edit_as"] == ["fields"]
+    sent |= {f"arg-{decision.pk}-{name}": value for name, value in typed.items()}
+    url = f"/approvals/{decision.pk}/answer/"
+    client.post(url, sent | {"answer": "approve"})
+    decision.refresh_from_db()
+
+
 def fields_of(decision, **typed):
     """Return the form as a browser sends it, with changed fields."""
     names = {"amount": "49", "note": "two\r\nlines", "speed": "fast", "to.name": "Ann"}
@@ -616,18 +638,69 @@ def test_untouched_fields_are_no_edit(client, ann):
         pytest.param({"type": "number"}, 0.25, id="number"),
         pytest.param({"type": "string"}, "\nfirst line is empty", id="line break"),
         pytest.param({"type": "object"}, {"a": "one\r\ntwo"}, id="break in an object"),
+        pytest.param({"type": "number"}, 50, id="whole number"),
+        pytest.param({"type": "number"}, 50.0, id="number with a point"),
+        pytest.param({"type": "number"}, 1e22, id="number with an exponent"),
+        pytest.param({"type": "integer"}, 1.5, id="number instead of an integer"),
+        pytest.param({"type": "integer"}, 1.0, id="integer with a point"),
+        pytest.param({"type": "integer"}, "", id="text instead of an integer"),
+        pytest.param({"type": "boolean"}, "Yes", id="text instead of yes"),
+        pytest.param({"type": "string"}, 7, id="integer instead of a text"),
+        pytest.param({"type": "string"}, "", id="empty text of a text field"),
+        pytest.param({"type": "string"}, "x\r\ny", id="line breaks"),
+        pytest.param({"type": "string"}, "x\ry", id="old line break"),
+        pytest.param({"type": ["string", "null"]}, None, id="null"),
+        pytest.param({"type": ["number", "null"]}, None, id="null for a number"),
+        pytest.param({"type": "boolean"}, None, id="null for yes or no"),
+        pytest.param({"enum": ["a", None]}, None, id="null as a choice"),
+        pytest.param({"enum": ["a"]}, "b", id="no choice"),
+        pytest.param({}, None, id="null of any type"),
+        pytest.param(GEO, {"lat": 50, "lon": None, "name": ""}, id="nested"),
+        pytest.param(GEO, {"lat": 1.5, "extra": [""]}, id="nested and unknown"),
+        pytest.param(GEO, {"at": {"zone": 1}}, id="nested twice"),
+        pytest.param(GEO, {"at": {}}, id="empty object within an object"),
+        pytest.param(GEO, {}, id="empty object with fields"),
+        pytest.param(GEO, None, id="null for an object with fields"),
+        pytest.param(GEO, "here", id="text instead of an object"),
     ],
 )
-def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, part, value):
-    decision = asking_with_schema(ann, {"x": part}, {"x": value})
-    name = f"arg-{decision.pk}-x"
+@pytest.mark.parametrize("required", [[], ["x"]], ids=["optional", "required"])
+def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, part, value, required):
+    decision = asking_with_schema(ann, {"x": part}, {"x": value}, required=required)
 
-    fields = Fields(client.get(f"/approvals/{decision.pk}/").text).sent
-    sent = {"answer": "approve", "edit_as": fields["edit_as"], name: fields[name]}
-    client.post(f"/approvals/{decision.pk}/answer/", sent)
-    decision.refresh_from_db()
+    answer_as_shown(client, decision)
 
     assert (decision.answer, decision.edited_input) == ("approved", None)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{}, {"x": "a"}, {"y": "a"}, {"y": "a", "z": [None, 1.0]}, {"x": "", "z.a": 1}],
+    ids=str,
+)
+def test_arguments_that_are_missing_or_unknown_are_sent_as_shown(client, ann, shown):
+    properties = {"x": {"type": "string"}, "in": {**GEO, "required": ["at"]}}
+    required = ["x", "in"]
+    decision = asking_with_schema(ann, properties, shown, required=required)
+
+    answer_as_shown(client, decision)
+
+    assert (decision.answer, decision.edited_input) == ("approved", None)
+
+
+def test_only_the_value_that_no_field_expresses_is_entered_as_json(client, ann):
+    shown = ARGUMENTS | {"note": "one\r\ntwo", "speed": None, "to": {"name": ""}}
+    speed = {"type": ["string", "null"], "enum": ["slow", None]}
+    decision = asking_with_schema(ann, PROPERTIES | {"speed": speed}, shown)
+
+    page = client.get(f"/approvals/{decision.pk}/").text
+    answer_as_shown(client, decision, **{"amount": "7", "to.name": "Bo"})
+
+    assert f'name="arg-{decision.pk}-amount" value="49"' in page
+    assert "&quot;one\\r\\ntwo&quot;</textarea>" in page
+    assert '<option value="" selected>null</option>' in page
+    assert 'placeholder="empty text"' in page
+    assert decision.edited_input == shown | {"amount": 7, "to": {"name": "Bo"}}
 
 
 def test_a_changed_field_is_what_runs(client, ann):
@@ -648,7 +721,7 @@ def test_a_wrong_field_is_named_and_everything_is_kept(client, ann):
     decision.refresh_from_db()
 
     assert decision.answer == ""
-    assert "<code>amount</code> Enter a whole number" in page
+    assert "Enter a whole number" in page.split("-amount-error")[1].split("</p>")[0]
     assert "typed here</textarea>" in page
     assert re.findall(r'name="([\w.-]+)"[^>]*autofocus', page) == [
         f"arg-{decision.pk}-amount"
@@ -673,26 +746,70 @@ def test_a_missing_argument_is_named_as_the_tool_does(client, ann):
     assert "Enter a value for “payment_id”." in page
 
 
-@pytest.mark.parametrize(
-    ("properties", "arguments"),
-    [
-        pytest.param({"a": {"type": "string"}}, {"a": ""}, id="empty text"),
-        pytest.param({"a": {"type": "string"}}, {"a": "x", "b": 1}, id="unknown"),
-        pytest.param({"a": {"type": "string"}}, {"a": "x\r\ny"}, id="line breaks"),
-        pytest.param({"a": {"type": "string"}}, {"a": "x\ry"}, id="old line break"),
-        pytest.param({"a": {"type": "integer"}}, {"a": 1.5}, id="other type"),
-        pytest.param({"a": {"type": ["string", "null"]}}, {"a": None}, id="null"),
-    ],
-)
-def test_what_fields_cannot_express_is_edited_as_json(
-    client, ann, properties, arguments
-):
-    decision = asking_with_schema(ann, properties, arguments)
+def test_two_arguments_with_the_same_name_are_edited_as_json(client, ann):
+    inner = {"type": "object", "properties": {"b": {"type": "integer"}}}
+    properties = {"a": inner, "a.b": {"type": "integer"}}
+    decision = asking_with_schema(ann, properties, {"a": {"b": 1}, "a.b": 2})
 
-    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+    page = client.get(f"/approvals/{decision.pk}/").text
 
     assert 'name="edit_as"' not in page
     assert 'name="edited"' in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "said"),
+    [
+        ({"tags": "[1]"}, "tags", "tags.0: 1 is not of type"),
+        ({"tags": "not json"}, "tags", "Not valid JSON."),
+        ({"to.name": "x" * 9}, "to.name", "'xxxxxxxxx' is too long."),
+    ],
+    ids=["in a list", "no JSON", "nested"],
+)
+def test_a_refused_form_of_a_run_is_shown_there_at_the_field(
+    client, ann, typed, field, said
+):
+    name = {"type": "string", "maxLength": 8}
+    to = {"type": "object", "properties": {"name": name}}
+    decision = asking_with_schema(ann, PROPERTIES | {"to": to}, ARGUMENTS)
+    run = f"/runs/{decision.step.run_id}/"
+    sent = fields_of(decision, **typed) | {"next": run, "reason": "why"}
+
+    answer = client.post(f"/approvals/{decision.pk}/answer/", sent)
+    page, again = client.get(run).text, client.get(run).text
+
+    assert answer.headers["Location"] == run
+    shown = page.split(f"-{field}-error")[1].split("</p>")[0]
+    assert said in unescape(shown)
+    assert re.findall(r'name="([\w.-]+)"[^>]*autofocus', page) == [
+        f"arg-{decision.pk}-{field}"
+    ]
+    assert f'id="approval-edit-{decision.pk}" open' in page
+    assert "why</textarea>" in page
+    assert "why</textarea>" not in again
+
+
+def test_only_the_page_of_its_run_shows_a_refused_form(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
+    run = f"/runs/{decision.step.run_id}/"
+    sent = fields_of(decision, tags="no") | {"next": run, "edit_as": "fields"}
+
+    client.post(f"/approvals/{decision.pk}/answer/", sent)
+    client.get(f"/runs/{asking(ann).step.run_id}/")
+    client.get(run, headers={"HX-Request": "true"})
+
+    assert "Not valid JSON." in client.get(run).text
+
+
+def test_a_refusal_without_a_field_is_listed(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS, maxProperties=4)
+    sent = fields_of(decision, amount="7")
+
+    page = client.post(f"/approvals/{decision.pk}/answer/", sent).text
+
+    errors = page.split(f'id="approval-wrong-{decision.pk}"')[1].split("</div>")[0]
+    assert "has too many properties" in errors
+    assert "autofocus" in errors
 
 
 def test_the_address_of_a_refused_form_opens_the_decision(client, ann):

@@ -61,6 +61,17 @@ def test_hides_what_is_someone_elses(client, ann):
     assert Decision.objects.get().answer == ""
 
 
+def test_without_a_script_refused_arguments_are_kept_on_the_run_page(client, ann):
+    run, decision = asking(ann)
+    given = {"decision": decision.pk, "answer": "approve", "edited": '{"people": 3'}
+
+    url = f"/runs/{run.pk}/asks/"
+    page = client.post(url, given, follow=True).content.decode()
+
+    assert "{&quot;people&quot;: 3</textarea>" in page
+    assert "a comma or a closing bracket is missing" in page
+
+
 def test_edited_arguments_run_and_refused_ones_are_kept(client, ann):
     run, decision = asking(ann)
     decision.shown = {**decision.shown, "tool_input": {"people": 2}}
