@@ -520,6 +520,20 @@ def test_arguments_of_a_test_stay_when_the_tool_is_saved(browser, lived_in):
     context.close()
 
 
+def test_each_result_opens_with_one_of_its_tabs(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/new/python/")
+
+    for number, code in enumerate(["'rain'", "{'rain': 1}", "'rain'"], start=1):
+        page.fill("[name=code]", code)
+        page.click("[data-call]")
+        expect(page.locator("#tool-trials [name=trial]")).to_have_count(number)
+        expect(page.locator("[name=result-part]:checked")).to_have_count(1)
+        expect(page.locator("#tool-result .codebox:visible")).to_have_count(1)
+    context.close()
+
+
 def test_a_search_selects_no_other_tools(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -124,6 +124,7 @@ def build_search_text(run: Run, step_words: Iterable[str] = ()) -> str:
     parts = (
         asked[:MAX_TEXT_LENGTH],
         message[:MAX_TEXT_LENGTH],
+        run.error_code,
         run.error_message[:MAX_TEXT_LENGTH],
         "\n".join(step_words)[:MAX_TEXT_LENGTH],
     )

@@ -1,7 +1,12 @@
 """The runs that match the filters of the list."""
 
+from collections.abc import Sequence
+
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+from django.db.models.lookups import IContains
+from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
 
 from runs.models import Agent, AgentStep, Run, RunTag, RunTool, Spec
@@ -18,6 +23,21 @@ from runs.whole_number import parse_whole_number
 INDEXED_WORD_LENGTH = 3
 MAX_COMPARED_RUNS = 100_000
 """Runs whose text is compared with a word that is too short for the index."""
+
+
+class InputsText(Func):
+    """The values of the inputs, one per line, without the names of the variables."""
+
+    output_field = TextField()
+    template = "(SELECT group_concat(value, char(10)) FROM json_each(%(expressions)s))"
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, Sequence[object]]:
+        template = (
+            "(SELECT string_agg(value, chr(10)) FROM jsonb_each_text(%(expressions)s))"
+        )
+        return self.as_sql(compiler, connection, template=template)
 
 
 def apply_run_filters(
@@ -115,8 +135,8 @@ def _filter_by_search_row(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[
 def build_search_conditions(filters: RunFilters) -> list[Q]:
     """Return the conditions of the search, each for a query of its own.
 
-    Ended runs are found by their search row, others by title, tool or number. The
-    number finds runs that other runs started, and test runs, too.
+    Ended runs are found by their search row, the few others by title, inputs or tool.
+    A number finds runs that other runs started, and test runs, too.
     """
     shown = Q() if filters.includes_children else Q(parent_step=None)
     if not filters.tests and filters.test_choice == "without":
@@ -131,7 +151,8 @@ def build_search_conditions(filters: RunFilters) -> list[Q]:
     if filters.needs_search_row:
         return [by_search_row]
     called = AgentStep.objects.filter(run=OuterRef("pk"), tool__icontains=filters.q)
-    others = Q(title__icontains=filters.q) | Q(Exists(called))
+    asked = IContains(InputsText("inputs"), filters.q)
+    others = Q(title__icontains=filters.q) | Q(asked) | Q(Exists(called))
     found = [by_search_row, shown & Q(indexed=False) & others]
     number = parse_whole_number(filters.q)
     return found if number is None else [*found, Q(pk=number)]

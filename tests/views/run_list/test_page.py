@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError
@@ -301,6 +302,38 @@ def test_a_search_finds_the_errors_of_steps(client, ann):
     index_runs()
 
     assert "Is it raining?" in text(client, "?q=connection+refused")
+
+
+@pytest.mark.parametrize("status", ["succeeded", "awaiting_approval"])
+@pytest.mark.parametrize(
+    "words", ["refund order", "北京", 'said "no"', "line\\two", "50%"]
+)
+def test_a_search_finds_the_inputs_before_and_after_a_run_has_ended(
+    client, ann, status, words
+):
+    inputs = {"task": f"Please REFUND ORDER 7 {words} now\nthanks", "count": 3}
+    make_run(ann, status=status, title="Is it raining?", inputs=inputs)
+    make_run(ann, status=status, title="Other", inputs={"task": "5 of 10"})
+    index_runs()
+    page = text(client, f"?{urlencode({'q': words})}")
+
+    assert "Is it raining?" in page
+    assert ">Other<" not in page
+
+
+@pytest.mark.parametrize("status", ["succeeded", "awaiting_approval"])
+def test_a_search_ignores_the_names_of_the_inputs(client, ann, status):
+    make_run(ann, status=status, title="Is it raining?", inputs={"postcode": "N1"})
+    index_runs()
+
+    assert "Is it raining?" not in text(client, "?q=postcode")
+
+
+def test_a_search_finds_the_code_of_an_error(client, ann):
+    make_run(ann, status="failed", title="Is it raining?", error_code="provider_gone")
+    index_runs()
+
+    assert "Is it raining?" in text(client, "?q=provider_gone")
 
 
 def test_takes_the_same_few_queries_however_many_runs(
