@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tools.forms.python_examples import MONTY_MODULES, PYTHON_EXAMPLES
-from tools.forms.schema import SchemaField
+from tools.forms.schema import SchemaField, offer_arguments
 from tools.forms.tool import ToolForm
 from tools.kinds.python import (
     MAX_CODE,
@@ -17,6 +17,7 @@ from tools.kinds.python import (
     find_error_line,
     is_variable_name,
 )
+from tools.kinds.python_function import find_code_function, is_result_missing
 from tools.text.translatable import translate_text
 from tools.typed_generics import StrOrPromise
 
@@ -24,6 +25,11 @@ INTERPRETERS = [
     ("monty", _("Monty (Python subset), about 1 ms per call")),
     ("cpython", _("CPython with the standard library, about 40 ms per call")),
 ]
+
+NO_RESULT = _(
+    "The result is always empty, because the last statement has no value. End the code "
+    "with an expression or a function."
+)
 
 
 class InterpreterSelect(forms.RadioSelect):
@@ -70,8 +76,9 @@ class PythonToolForm(ToolForm):
         ),
         help_text=_(
             "The arguments are available as variables; the value of the last "
-            "expression is the result. The code runs in a sandbox without files, "
-            "network and environment variables."
+            "expression is the result. If a function is last, it is called with the "
+            "arguments. The code runs in a sandbox without files, network and "
+            "environment variables."
         ),
     )
     interpreter = forms.ChoiceField(
@@ -101,6 +108,8 @@ class PythonToolForm(ToolForm):
         self.default_to_read_only()
         if self.instance.pk is None and "code" in self.fields:
             self.fields["code"].initial = PYTHON_EXAMPLES[0].code
+        if isinstance(schema := self.fields.get("args_schema"), SchemaField):
+            schema.code = self.instance.config.get("code", "")
         if "interpreter" in self.fields and (flaw := find_cpython_flaw()):
             self.fields["interpreter"].widget.flaw = flaw
             self.fields["interpreter"].help_text = translate_text(flaw, gettext)
@@ -112,7 +121,7 @@ class PythonToolForm(ToolForm):
             line = find_error_line(flaw)
             self.fields["code"].widget.attrs["data-error-line"] = line
             self.fields["code"].widget.attrs["data-error-text"] = flaw
-            raise ValidationError(flaw)
+            raise ValidationError(translate_text(flaw, gettext))
         return code
 
     def clean_interpreter(self) -> str:
@@ -132,6 +141,24 @@ class PythonToolForm(ToolForm):
                     % {"name": name}
                 )
         return schema
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse arguments that the function of the code does not take."""
+        given = self.cleaned_data
+        function = find_code_function(given["code"]) if "code" in given else None
+        if function is not None and (schema := given.get("args_schema")):
+            names = list(schema.get("properties", {}))
+            if mismatch := function.find_mismatch(names):
+                sentence = translate_text(mismatch, gettext)
+                missing = function.find_missing(names)
+                self.add_error("args_schema", offer_arguments(sentence, missing))
+        return super().clean()
+
+    @property
+    def no_result(self) -> StrOrPromise:
+        """A sentence if the typed code never has a result; empty otherwise."""
+        is_missing = is_result_missing(str(self["code"].value() or ""))
+        return NO_RESULT if is_missing else ""
 
     def config(self) -> dict[str, Any]:
         config = {

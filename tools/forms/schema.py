@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -12,11 +13,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tools.errors import ToolFailed
+from tools.kinds.python_function import find_code_function
+from tools.schema.argument_types import describe_argument_type
 from tools.schema.draft import (
     InvalidSchema,
     SchemaDraft,
     apply_editor_action,
     draft_from_schema,
+    follow_function,
     iter_draft_hints,
     schema_from_draft,
 )
@@ -45,10 +50,14 @@ class SchemaEditor(forms.Widget):
     def value_from_datadict(
         self, data: Mapping[str, Any], files: Any, name: str
     ) -> SchemaDraft:
-        """Return what was typed, with the button that was pressed."""
+        """Return what was typed, with the button that was pressed.
+
+        Without other arguments, they are those of a function in the code.
+        """
         draft = parse_schema_draft(data, name)
-        action = data.get(f"{name}-do")
-        return apply_editor_action(draft, str(action)) if action else draft
+        if action := data.get(f"{name}-do"):
+            draft = apply_editor_action(draft, str(action))
+        return follow_code(draft, str(data.get("code") or ""))
 
     def value_omitted_from_data(
         self, data: Mapping[str, Any], files: Any, name: str
@@ -73,9 +82,16 @@ class SchemaField(forms.Field):
     """A JSON Schema; None for a tool that takes a single text input."""
 
     widget = SchemaEditor
+    code = ""
+    """Stored code with a function, whose signature the stored schema may be."""
 
     def prepare_value(self, value: Any) -> SchemaDraft:
-        return value if isinstance(value, SchemaDraft) else draft_from_schema(value)
+        if isinstance(value, SchemaDraft):
+            return value
+        read = follow_code(SchemaDraft(), self.code)
+        if value is None or is_same_schema(schema_from_draft(read), value):
+            return read
+        return replace(draft_from_schema(value), has_function=read.has_function)
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
         """Return the schema; refuse it while a button of the editor is pressed."""
@@ -123,6 +139,8 @@ def parse_schema_draft(data: Mapping[str, Any], name: str) -> SchemaDraft:
     shape = data.get(f"{name}-shape", "json")
     if shape == "text":
         return SchemaDraft("text")
+    if shape == "function":
+        return SchemaDraft("function", json=str(data.get(name) or ""))
     if shape != "rows":
         return SchemaDraft("json", json=str(data.get(name) or ""))
     count = str(data.get(f"{name}-count", ""))
@@ -134,6 +152,18 @@ def parse_schema_draft(data: Mapping[str, Any], name: str) -> SchemaDraft:
         ),
         rest=normalize_line_breaks(data.get(f"{name}-rest")),
     )
+
+
+def follow_code(draft: SchemaDraft, code: str) -> SchemaDraft:
+    """Return the draft with the arguments of the function that ends `code`.
+
+    What was read last stays while the code cannot be read.
+    """
+    try:
+        function = find_code_function(code.replace("\r\n", "\n"))
+    except ToolFailed:
+        return draft
+    return follow_function(draft, function.schema if function else None)
 
 
 def parse_schema_row(data: Mapping[str, Any], prefix: str) -> SchemaRow:
@@ -158,7 +188,29 @@ def build_editor_context(name: str, value: Any) -> dict[str, Any]:
     """
     draft = value if isinstance(value, SchemaDraft) else draft_from_schema(value)
     says = find_draft_messages(draft) if draft.is_changing else {}
-    return {"name": name, "draft": draft, "types": TYPE_CHOICES, **says}
+    read = list_read_arguments(draft)
+    return {"name": name, "draft": draft, "types": TYPE_CHOICES, "read": read, **says}
+
+
+class ReadArgument(NamedTuple):
+    name: str
+    kind: str
+    """The translated type."""
+    is_required: bool
+
+
+def list_read_arguments(draft: SchemaDraft) -> list[ReadArgument]:
+    """Return the arguments that were read from a function."""
+    try:
+        schema = schema_from_draft(draft) if draft.shape == "function" else None
+    except InvalidSchema:  # no browser sends that
+        schema = None
+    required = (schema or {}).get("required", [])
+    return [
+        ReadArgument(name, describe_argument_type(part), name in required)
+        for name, part in (schema or {}).get("properties", {}).items()
+        if isinstance(part, dict)
+    ]
 
 
 def find_draft_messages(draft: SchemaDraft) -> dict[str, list[str]]:

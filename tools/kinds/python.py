@@ -10,11 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
+from tools.kinds.python_function import (
+    ARGUMENTS_NAME,
+    CodeFunction,
+    UnsupportedFunction,
+    find_code_function,
+)
 from tools.net.deadline import Deadline
 from tools.sandbox.cpython import run_cpython
 from tools.sandbox.cpython_probe import find_sandbox_flaw
-from tools.sandbox.failed_frame import FrameReader
-from tools.sandbox.last_value import UnreadableCode, parse_tool_code
+from tools.sandbox.failed_frame import FailedFrame, FrameReader
+from tools.sandbox.last_value import UnreadableCode
 from tools.sandbox.values import to_jsonable
 from tools.text.translatable import translatable
 from tools.text.validation_message import strip_value_error
@@ -38,7 +44,10 @@ class PythonConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     code: str = Field(min_length=1, max_length=MAX_CODE)
-    """Its arguments are variables; the last expression is the result."""
+    """Its arguments are variables, and the last expression is the result.
+
+    A function at its end is called with the arguments instead.
+    """
     memory_mb: int = Field(default=64, ge=4, le=512)
     interpreter: Literal["monty", "cpython"] = "monty"
     """Monty knows a part of Python and costs little; CPython needs the operator."""
@@ -51,6 +60,9 @@ def call_python(call: PreparedCall) -> Any:
         first = error.errors(include_url=False)[0]
         why = strip_value_error(first["msg"])
         raise ToolFailed(f"This tool is not configured correctly: {why}.") from None
+    function = find_code_function(config.code)
+    if function is not None:
+        return to_jsonable(call_code_function(function, config, call))
     given = call.tool_input
     inputs = given if isinstance(given, dict) else {"input": given}
     for name in inputs:
@@ -64,6 +76,34 @@ def call_python(call: PreparedCall) -> Any:
         on_failure=call.on_failure,
     )
     return to_jsonable(value)
+
+
+def call_code_function(
+    function: CodeFunction, config: PythonConfig, call: PreparedCall
+) -> Any:
+    """Run the code with a call of its function added; errors do not name that line."""
+    arguments = function.name_input(call.tool_input)
+    if mismatch := function.find_mismatch(arguments):
+        raise ToolFailed(mismatch)
+    last_line = config.code.count("\n") + 1
+
+    def pass_on_frame(frame: FailedFrame) -> None:
+        if call.on_failure is not None and frame.line <= last_line:
+            call.on_failure(frame)
+
+    try:
+        return run_in_interpreter(
+            config.model_copy(update={"code": function.add_call(config.code)}),
+            {ARGUMENTS_NAME: arguments},
+            deadline=call.deadline,
+            on_print=call.on_print,
+            on_failure=call.on_failure and pass_on_frame,
+        )
+    except ToolFailed as failed:
+        message = str(failed)
+        if (find_error_line(message) or 0) > last_line:
+            raise ToolFailed(strip_error_line(message)) from None
+        raise
 
 
 def run_in_interpreter(
@@ -128,9 +168,9 @@ def strip_error_line(error: str) -> str:
 
 
 def find_code_flaw(code: str) -> str | None:
-    """Return why `code` cannot be read, without running any of it."""
+    """Return why `code` cannot be read or called, without running any of it."""
     try:
-        parse_tool_code(code)
-    except UnreadableCode as error:
+        find_code_function(code)
+    except (UnreadableCode, UnsupportedFunction) as error:
         return str(error)
     return None

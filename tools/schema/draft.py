@@ -22,7 +22,7 @@ from tools.schema.rows import (
 from tools.schema.safe_schema import find_first_schema_error
 from tools.text.parse_errors import find_json_error
 
-DraftShape = Literal["rows", "json", "text"]
+DraftShape = Literal["rows", "json", "text", "function"]
 
 ADD_NAMED_ACTION = re.compile(r"add:([A-Za-z_][\w.-]*(?:,[A-Za-z_][\w.-]*)*)")
 """Adds required text arguments with these names."""
@@ -35,7 +35,10 @@ class SchemaDraft:
     """The state of the editor."""
 
     shape: DraftShape = "text"
-    """`text` is a tool that takes a single text input and has no schema."""
+    """`text` is a tool that takes a single text input and has no schema.
+
+    `function` is the schema of a function in the code, in `json` as it was last read.
+    """
     rows: tuple[SchemaRow, ...] = ()
     rest: str = ""
     """Additional keywords of the schema, as a JSON object."""
@@ -46,6 +49,8 @@ class SchemaDraft:
     """The row and its field or button that takes the focus."""
     is_changing: bool = False
     """Whether a button of the editor was pressed, so that nothing is saved."""
+    has_function: bool = False
+    """Whether the code ends with a function, whatever the shape."""
 
 
 class InvalidSchema(ValueError):
@@ -56,6 +61,22 @@ class InvalidSchema(ValueError):
         self.flaws = flaws
 
 
+def follow_function(draft: SchemaDraft, schema: dict[str, Any] | None) -> SchemaDraft:
+    """Return the draft with the schema of a function, unless another one is defined."""
+    draft = replace(draft, has_function=schema is not None)
+    is_defined = draft.shape == "rows" or draft.shape == "json" and draft.json.strip()
+    if is_defined:
+        return draft
+    if schema is None:
+        return replace(draft, shape="text") if draft.shape == "function" else draft
+    text = json.dumps(schema, ensure_ascii=False)  # one line: browsers change breaks
+    return replace(draft, shape="function", json=text)
+
+
+def format_schema_json(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
 def draft_from_schema(schema: dict[str, Any] | None) -> SchemaDraft:
     """Return a stored schema as rows, or as JSON if rows cannot hold all of it."""
     if schema is None:
@@ -63,16 +84,17 @@ def draft_from_schema(schema: dict[str, Any] | None) -> SchemaDraft:
     try:
         rows, rest = table_from_schema(schema)
     except NotTabular as why:
-        text = json.dumps(schema, indent=2, ensure_ascii=False)
+        text = format_schema_json(schema)
         return SchemaDraft("json", json=text, conversion_error=str(why))
     return SchemaDraft("rows", rows=rows, rest=rest)
 
 
 def schema_from_draft(draft: SchemaDraft) -> dict[str, Any] | None:
     """Return the schema, None for a single text input; raise `InvalidSchema`."""
-    if draft.shape == "text" or draft.shape == "json" and not draft.json.strip():
+    is_json = draft.shape in ("json", "function")
+    if draft.shape == "text" or is_json and not draft.json.strip():
         return None
-    schema = _parse_json(draft.json) if draft.shape == "json" else _build_schema(draft)
+    schema = _parse_json(draft.json) if is_json else _build_schema(draft)
     if flaws := list(_iter_named_flaws(schema)) or find_schema_flaws(schema):
         raise InvalidSchema(flaws)
     return schema
@@ -125,7 +147,7 @@ def _add_arguments(draft: SchemaDraft, names: list[str]) -> SchemaDraft:
         added = {name: {"type": "string"} for name in names}
         schema["properties"] = {**added, **schema.get("properties", {})}
         schema["required"] = list(dict.fromkeys([*schema.get("required", []), *names]))
-        return replace(draft, json=json.dumps(schema, indent=2, ensure_ascii=False))
+        return replace(draft, json=format_schema_json(schema))
     known = {row.name for row in draft.rows}
     rows = [SchemaRow(name, required=True) for name in names if name not in known]
     return replace(draft, shape="rows", rows=(*draft.rows, *rows)[:MAX_ARGUMENTS])
@@ -159,8 +181,7 @@ def _convert_draft(draft: SchemaDraft, to: str) -> SchemaDraft:
         return SchemaDraft("rows" if to == "rows" else "json", is_changing=True)
     if to == "rows":
         return replace(draft_from_schema(schema), is_changing=True)
-    text = json.dumps(schema, indent=2, ensure_ascii=False)
-    return SchemaDraft("json", json=text, is_changing=True)
+    return SchemaDraft("json", json=format_schema_json(schema), is_changing=True)
 
 
 def _build_schema(draft: SchemaDraft) -> dict[str, Any]:

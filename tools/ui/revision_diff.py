@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
 from tools.forms.kinds import TOOL_FORMS
 from tools.forms.tool import drop_zero_fraction
-from tools.models import ToolRevision
+from tools.models import Tool, ToolRevision
 from tools.ui.diff import DiffLine, diff_texts
 
 MAX_INLINE = 90
@@ -37,14 +37,49 @@ def diff_revision(revision: ToolRevision) -> list[FieldChange] | None:
     )
     if before is None:
         return None
-    old, new = flatten_definition(before.body), flatten_definition(revision.body)
+    return diff_definitions(revision.tool.kind, before.body, revision.body)
+
+
+def diff_definitions(
+    kind: str, before: dict[str, Any], after: dict[str, Any]
+) -> list[FieldChange]:
+    old, new = flatten_definition(before), flatten_definition(after)
     return [
         diff_definition_field(
-            get_tool_field_label(revision.tool.kind, name), old.get(name), new.get(name)
+            get_tool_field_label(kind, name), old.get(name), new.get(name)
         )
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
+
+
+class OtherSave(NamedTuple):
+    """What somebody saved while a form was open."""
+
+    revision: ToolRevision
+    lost: list[FieldChange]
+    """Their values that the form replaces, and those it has instead."""
+
+
+def find_other_save(tool: Tool, seen: str, typed: dict[str, Any]) -> OtherSave | None:
+    """Return the newest revision if `typed` undoes a change since the revision `seen`.
+
+    Without the revision that was seen, every difference counts as such a change.
+    """
+    newest = tool.revisions.select_related("by").filter(number=tool.revision).first()
+    if newest is None or seen == str(newest.number):
+        return None
+    number = int(seen[:9]) if seen.isascii() and seen.isdigit() else 0
+    base = tool.revisions.filter(number=number).first()
+    old = flatten_definition(base.body) if base else {}
+    theirs = flatten_definition(newest.body)
+    kept = {
+        name: value
+        for name, value in flatten_definition(typed).items()
+        if base is None or old.get(name) != theirs.get(name)
+    }
+    lost = diff_definitions(tool.kind, {k: theirs.get(k) for k in kept}, kept)
+    return OtherSave(newest, lost) if lost else None
 
 
 def flatten_definition(body: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from tools.admin.cells import render_arguments_table
 from tools.admin.mcp import render_tool_server
-from tools.definition.save import save_tool
+from tools.definition.save import save_tool, serialize_definition
 from tools.forms.open_form import open_tool_form
 from tools.forms.tool import ToolForm
 from tools.models import Tool
@@ -25,6 +25,7 @@ from tools.ui.labels import (
     can_test_tools,
     find_call_flaw,
 )
+from tools.ui.revision_diff import OtherSave, find_other_save
 from tools.usage import with_usage
 from tools.views.browse import show_tool
 from tools.views.trial_pane import TrialPane, find_trial, open_trial_pane
@@ -43,16 +44,16 @@ def tool_detail(request: HttpRequest, slug: str) -> HttpResponse:
             raise PermissionDenied
         return show_tool(request, tool, open_stored_pane(request, tool))
     form = open_tool_form(tool.kind, user=user, tool=tool, data=request.POST or None)
-    stored = tool.revision
+    other: OtherSave | None = None
     if request.method == "POST":
-        refuse_stale_form(form, request.POST.get("seen", ""), stored)
+        other = refuse_stale_form(form, request.POST.get("seen", ""))
         if form.is_valid():
             saved = save_tool_form(form, by=user)
             messages.success(request, _("Saved %(tool)s.") % {"tool": saved.name})
             return redirect("tool-detail", saved.slug)
     fresh = find_visible_tool(user, slug)  # a refused form has changed the other one
     pane = open_stored_pane(request, fresh)
-    return render_tool_form(request, form, pane, stored=fresh)
+    return render_tool_form(request, form, pane, stored=fresh, other=other)
 
 
 def open_stored_pane(request: HttpRequest, tool: Tool) -> TrialPane | None:
@@ -74,14 +75,15 @@ def find_visible_tool(user: User, slug: str) -> Any:
     return get_object_or_404(with_usage(rows), slug=slug)
 
 
-def refuse_stale_form(form: ToolForm, seen: str, revision: int) -> None:
+def refuse_stale_form(form: ToolForm, seen: str) -> OtherSave | None:
     """Refuse once to overwrite what somebody else saved since the form was opened."""
-    if seen != str(revision) and form.is_valid():
-        message = _(
-            "Somebody saved this tool since you opened it: it has revision %(number)d "
-            "now. Save again to overwrite it."
-        )
-        form.add_error(None, message % {"number": revision})
+    if not form.is_valid():
+        return None
+    other = find_other_save(form.instance, seen, serialize_definition(form.instance))
+    if other is not None:
+        message = _("Somebody saved this tool since you opened it.")
+        form.add_error(None, message)
+    return other
 
 
 def save_tool_form(form: ToolForm, *, by: User) -> Tool:
@@ -100,11 +102,13 @@ def render_tool_form(
     stored: Any,
     left_out: Sequence[str] | None = None,
     seen: str | None = None,
+    other: OtherSave | None = None,
 ) -> HttpResponse:
     """Show the two panes; `stored` is the tool as it is saved, without a key if new.
 
     `left_out` are the secrets that a pasted request had; None if nothing was pasted.
     `seen` is the revision from which the form was typed; None for the stored one.
+    `other` is what somebody saved meanwhile.
     """
     tool: Any = form.instance
     notes = {
@@ -119,6 +123,7 @@ def render_tool_form(
         "tool": stored,
         "seen": stored.revision if seen is None else seen,
         "form": form,
+        "other": other,
         "groups": build_form_groups(form, notes=shown),
         "pane": pane,
         "is_pasted": left_out is not None,

@@ -20,14 +20,17 @@ from tools.definition.save import serialize_definition
 from tools.errors import ToolFailed
 from tools.forms.arguments import ArgumentsForm
 from tools.forms.arguments_json import JsonArgumentsForm
+from tools.forms.python_tool import NO_RESULT
 from tools.forms.tool import ToolForm
 from tools.kinds.python import strip_error_line
+from tools.kinds.python_function import is_result_missing
 from tools.models import Tool, ToolTrial
 from tools.net.client_disconnect import watch_disconnect
 from tools.services.show_request import show_request
 from tools.services.try_tool import TRY_SECONDS, TryResult, try_tool
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
+from tools.typed_generics import StrOrPromise
 from tools.ui.argument_rows import shorten_arguments
 from tools.ui.colored_json import render_colored_json
 from tools.ui.labels import can_edit_tool
@@ -143,6 +146,14 @@ class TrialPane:
     def returned_text(self) -> str:
         """A returned list or object, with line breaks and colors."""
         return render_colored_json(self.result.value_text) if self.result else ""
+
+    @property
+    def no_result(self) -> StrOrPromise:
+        """Why the result of a call is empty, whatever its arguments."""
+        if not (self.result and self.result.ok and self.shows_code):
+            return ""
+        is_missing = is_result_missing(str(self.tool.config.get("code", "")))
+        return NO_RESULT if is_missing else ""
 
     @property
     def printed_lines(self) -> int:

@@ -92,7 +92,7 @@ def test_the_last_expression_is_the_result(code, arguments, value):
     [
         ("\n1 / 0", "Line 2: ZeroDivisionError: division by zero"),
         ("raise ValueError('no such order')", "ValueError: no such order"),
-        ("a +", "Line 1: SyntaxError: invalid syntax"),
+        ("a +", "Line 1: invalid syntax."),
         ("class A: pass\nA()", "value of type 'A', which has no JSON form"),
         ("class E(Exception):\n  def __str__(self): 1/0\nraise E", "Line 3: E"),
         ("raise BaseException", "Line 1: BaseException"),

@@ -62,6 +62,14 @@ def make_twice(**more):
     )
 
 
+def save_as(name, **changes):
+    """Save the tool with changes by another person."""
+    tool = Tool.objects.get()
+    for field, value in changes.items():
+        setattr(tool, field, value)
+    return save_tool(tool, by=make_user(name))
+
+
 def read_draft(response):
     """Return the name of the form of a new tool."""
     return re.search(r'name="draft" value="(\w+)"', response.text)[1]
@@ -89,14 +97,38 @@ def test_the_form_saves_a_revision_with_a_note():
 
 def test_a_form_opened_before_somebody_else_saved_is_refused_once():
     save_tool(make_twice(), by=admin())
-    client = client_of(admin())
-    typed = {**PYTHON, "code": "x * 3", "seen": "7"}
+    client, typed = client_of(admin()), {**PYTHON, "code": "x * 3"}
+    save_as("lin", description="Theirs.")
 
-    page = client.post("/tools/twice/", typed)
+    page = client.post("/tools/twice/", {**typed, "seen": "1"}).text
 
-    assert "Somebody saved this tool since you opened it" in page.content.decode()
-    assert 'name="seen" value="1"' in page.content.decode()
-    assert client.post("/tools/twice/", {**typed, "seen": "1"}).status_code == 302
+    assert "Somebody saved this tool since you opened it" in page
+    assert 'name="seen" value="2"' in page
+    assert client.post("/tools/twice/", {**typed, "seen": "2"}).status_code == 302
+    assert Tool.objects.get().description == ""
+
+
+def test_a_refused_form_shows_who_saved_what_it_would_overwrite():
+    save_tool(make_twice(), by=admin())
+    save_as("lin", description="Theirs.")
+    typed = {**PYTHON, "code": "x * 3", "description": "Mine.", "seen": "1"}
+
+    page = client_of(admin()).post("/tools/twice/", typed).text
+
+    shown = page.partition('id="tool-other-save"')[2].partition("</section>")[0]
+    assert "lin saved" in shown
+    assert 'href="/tools/twice/revisions/#revision-2"' in shown
+    assert "<del>Theirs.</del> → <ins>Mine.</ins>" in shown
+    assert "x * 3" not in shown
+
+
+def test_a_form_that_undoes_nothing_is_saved_after_somebody_else():
+    save_tool(make_twice(), by=admin())
+    save_as("lin", enabled=False)
+
+    saved = client_of(admin()).post("/tools/twice/", {**PYTHON, "seen": "1"})
+
+    assert saved.status_code == 302
 
 
 def test_the_typed_values_are_called_and_not_saved():

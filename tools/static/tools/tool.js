@@ -219,14 +219,24 @@
   });
   function requestSchema(action) {
     const values = Object.fromEntries(
-      [...new FormData(form)].filter(([name]) => name.startsWith("args_schema")),
+      [...new FormData(form)].filter(([name]) => /^(args_schema|code$)/.test(name)),
     );
-    htmx.ajax("POST", form.dataset.schemaUrl, {
+    const isRead = action === "function";
+    htmx.ajax("POST", form.dataset.schemaUrl + (isRead ? "?part=function" : ""), {
       target: "#tool-schema",
       swap: "outerHTML",
       values: { ...values, "args_schema-do": action },
     });
   }
+
+  // The arguments are those of the function in the code, unless others are defined.
+  let typing = 0;
+  form?.elements.code?.addEventListener("input", () => {
+    clearTimeout(typing);
+    const shape = form.elements["args_schema-shape"].value;
+    if (shape !== "text" && shape !== "function") return;
+    typing = setTimeout(() => requestSchema("function"), 600);
+  });
 
   // The arguments that an example needs replace those of the form.
   function declare(types) {
