@@ -224,6 +224,36 @@ def test_keys_move_between_cells(table):
     assert sent == ["Open today?", "Yes!"]
 
 
+def test_the_keyboard_reaches_the_cells_and_adds_a_row(table):
+    sent, address = record_saves(table), table.url
+    box, rows = table.locator(".cellbox"), table.locator("tr[data-cell-url]")
+    table.keyboard.press("ArrowDown")
+    expect(cell_of(table, 0, "input")).to_be_focused()
+    table.keyboard.press("ArrowDown")
+    table.keyboard.press("ArrowRight")
+    expect(cell_of(table, 1, "answer")).to_be_focused()
+    table.locator("[name=pick]").first.focus()
+    table.keyboard.press("Enter")
+
+    table.keyboard.press("a")
+    expect(rows).to_have_count(3)
+    table.keyboard.type("Not this")
+    table.keyboard.press("Escape")
+    expect(rows).to_have_count(2)
+    table.keyboard.press("a")
+    table.keyboard.type("When?")
+    expect(box).to_have_value("When?")
+    table.keyboard.press("Tab")
+    expect(cell_of(table, 2, "answer").locator(".cellbox")).to_be_focused()
+    table.keyboard.type("Now")
+    table.keyboard.press("Enter")
+
+    expect(cell_of(table, 2, "answer")).to_have_text("Now")
+    expect(cell_of(table, 2, "input")).to_have_text("When?")
+    assert sent == ["When?", "Now"]
+    assert table.url == address
+
+
 def test_a_click_beside_the_table_saves_once(table):
     sent = record_saves(table)
     open_box(table, 0, "answer", "No")

@@ -6,9 +6,13 @@
   let opening = null; // the cell whose box is being loaded
   let next = null; // the cell to open or focus once that is done
   let typed = ""; // until the box is there
+  const NEW_ROW = "dataset-row-0"; // until its first cell is saved
+
+  const OUTSIDE = "body, #dataset-examples > .scroll";
 
   const cellsOf = (row) => [...row.querySelectorAll("[data-field]")];
   const rowOf = (node) => node.closest("tr[data-cell-url]");
+  const currentCell = () => document.querySelector("[data-field][tabindex='0']");
   const isUnchanged = (box) =>
     box.value === box.defaultValue && !box.matches("[aria-invalid]");
 
@@ -25,18 +29,40 @@
     });
   }
 
+  // A row at the end, whose first cell opens; it is an example once that is saved.
+  function addRow(link) {
+    if (saving || opening) {
+      next = { link };
+      return;
+    }
+    const box = document.querySelector(".cellbox");
+    if (box) return box.focus(); // it has what cannot be saved
+    original = null;
+    opening = document.querySelector(".dstab tbody").insertRow();
+    window.htmx.ajax("GET", link.dataset.rowUrl, {
+      source: link,
+      target: opening,
+      swap: "outerHTML",
+    });
+  }
+
   function close(box) {
+    const row = rowOf(box);
     const cell = original;
-    if (!cell) return null;
     original = null;
     box.value = box.defaultValue; // leaving the box must not save it
+    if (row?.id === NEW_ROW) {
+      row.id = ""; // removing it leaves the box, which closes it again
+      row.remove();
+    }
+    if (!cell) return null;
     box.closest("td").replaceWith(cell);
     return cell;
   }
 
   function focusCell(cell) {
-    for (const other of document.querySelectorAll("[data-field][tabindex='0']"))
-      other.tabIndex = -1;
+    const other = currentCell();
+    if (other) other.tabIndex = -1;
     cell.tabIndex = 0;
     cell.focus();
   }
@@ -125,23 +151,41 @@
     const box = event.target.closest(".cellbox");
     if (box) return editKey(event, box);
     const cell = event.target.closest("[data-field]");
-    if (cell) cellKey(event, cell);
-    else if (event.key === "a" && !isTyping(event))
-      document.querySelector("[data-add-example]")?.click();
+    const isKey = !isTyping(event);
+    if (event.key === "Enter" && event.target.form?.id === "dataset-choices") {
+      if (event.target.matches("input")) event.preventDefault(); // removes nothing
+    } else if (event.key === "a" && isKey) {
+      const link = document.querySelector("[data-add-example]");
+      if (link) event.preventDefault();
+      link?.click();
+    } else if (cell) cellKey(event, cell);
+    else if (event.key in MOVES && isKey && event.target.matches(OUTSIDE)) {
+      if (!currentCell()) return;
+      event.preventDefault();
+      focusCell(currentCell());
+    }
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-row-url]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    addRow(link);
   });
 
   const isTyping = (event) =>
     event.ctrlKey ||
     event.metaKey ||
     event.altKey ||
-    event.target.closest("input, textarea, select, button, [contenteditable]");
+    event.target.closest(
+      "input:not([type=checkbox]), textarea, select, button, [contenteditable]",
+    );
 
   function editKey(event, box) {
     if (event.isComposing || event.keyCode === 229) return;
     const cell = box.closest("td");
     if (event.key === "Escape") {
       event.stopPropagation();
-      const restored = close(box);
+      const restored = close(box) ?? currentCell();
       if (restored) focusCell(restored);
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
@@ -175,6 +219,11 @@
 
   function goNext() {
     if (!next) return;
+    const { link } = next;
+    if (link) {
+      forgetNext();
+      return addRow(link);
+    }
     const row = document.getElementById(next.row);
     const cell = row && cellsOf(row).find((one) => one.dataset.field === next.field);
     const opens = next.opens && cell;
@@ -200,8 +249,7 @@
   function startTabbing() {
     const all = document.querySelectorAll("[data-field]:not(.editing)");
     for (const cell of all) if (!cell.hasAttribute("tabindex")) cell.tabIndex = -1;
-    if (all.length && !document.querySelector("[data-field][tabindex='0']"))
-      all[0].tabIndex = 0;
+    if (all.length && !currentCell()) all[0].tabIndex = 0;
   }
 
   document.addEventListener("htmx:after:swap", () => {
@@ -211,13 +259,20 @@
       saving = null;
       if (box) forgetNext(); // the text was refused
       if (box) focusBox(box);
-      else goNext();
+      else {
+        if (next?.row === NEW_ROW)
+          next.row = [...document.querySelectorAll("tr[data-cell-url]")].at(-1).id;
+        goNext();
+      }
     } else if (opening && !opening.isConnected && box) {
       opening = null;
       if (!next) {
         focusBox(box);
         typed = "";
-      } else if (close(box)) goNext(); // another cell was picked meanwhile
+      } else {
+        close(box);
+        goNext();
+      } // another cell was picked meanwhile
     }
   });
 
@@ -228,7 +283,10 @@
       saving = null;
     }
     const isUnopened = opening && ctx.target === opening;
-    if (isUnopened) opening = null;
+    if (isUnopened) {
+      if (opening.matches("tr")) opening.remove();
+      opening = null;
+    }
     if (isUnsaved || isUnopened) forgetNext();
   });
 

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.forms.annotation.annotation import AnnotationForm
 from runs.htmx import HtmxRequest, wants_part
-from runs.models import AgentStep, Annotation, AnnotationQueue, QueuedRun, Run, Score
+from runs.models import AgentStep, Annotation, AnnotationQueue, QueuedRun, Run
 from runs.services.annotation.annotate import (
     find_annotation,
     find_correction_dataset,
@@ -26,6 +27,11 @@ from runs.services.annotation.claim import (
 )
 from runs.services.annotation.queued_runs import load_queue_progress
 from runs.services.errors import RunsError
+from runs.services.evaluation.run_scores import (
+    RunScoreEntry,
+    load_evaluator_scores,
+)
+from runs.ui.evaluation.evaluator_labels import get_score_label
 from runs.ui.markdown import render_json, render_markdown
 from runs.views.annotation.page import get_visible_queue
 
@@ -40,14 +46,41 @@ OF_STEPS = ("tool", "tool_input", "observation", "status", "elapsed", "index")
 CLAIM_TIMES = {"minutes": int(CLAIM_SECONDS // 60)}
 
 
+class EvaluatorScore(NamedTuple):
+    """What an evaluator says of a run, and its label in the viewer's language."""
+
+    entry: RunScoreEntry
+    label: str
+
+
+class OtherScores(NamedTuple):
+    """What other people and evaluators say of a run."""
+
+    people: list[Annotation]
+    evaluators: list[EvaluatorScore]
+    agree: bool | None
+    """Whether all find it as good or as bad as the viewer; None if nobody says."""
+
+    @property
+    def brief(self) -> list[str]:
+        """Each name with its score."""
+        scores = [(one.entry.name, one.entry.value) for one in self.evaluators]
+        people = [
+            f"{one.by.get_full_name() or one.by.get_username()} {one.mark}"
+            for one in self.people
+        ]
+        return people + [
+            f"{name} {number_format(value, 2)}"
+            for name, value in scores
+            if value is not None
+        ]
+
+
 class LastDone(NamedTuple):
     """The run that the person scored last, with what others say of it."""
 
     annotation: Annotation
-    others: list[Annotation]
-    scores: list[Score]
-    agrees: bool | None
-    """None if nobody else has scored it."""
+    others: OtherScores
 
 
 @require_POST
@@ -153,7 +186,8 @@ def build_item_context(
     run, queue = item.run, item.queue
     steps = AgentStep.objects.filter(run=run).only(*OF_STEPS).order_by("index")
     shown, count = list(steps[:MAX_SHOWN_STEPS]), steps.count()
-    others = item.annotations.exclude(by=request.user).filter(state="done")
+    others = load_other_scores(item, mine)
+    is_done = mine.state == Annotation.State.DONE
     return {
         "item": item,
         "queue": queue,
@@ -165,9 +199,10 @@ def build_item_context(
             (box, LABEL_KEYS[place] if place < len(LABEL_KEYS) else "")
             for place, box in enumerate(form["labels"])
         ],
-        "is_done": mine.state == Annotation.State.DONE,
+        "is_done": is_done,
         "is_reserved": mine.state == Annotation.State.CLAIMED and mine.pk is not None,
-        "has_other_scores": others.exists() or load_scores(run) != [],
+        "hides_scores": not is_done and bool(others.people or others.evaluators),
+        "others": others if is_done else None,
         "progress": load_queue_progress(queue, by=request.user),
         "inputs": {
             name: str(text)[:MAX_SHOWN_CHARS] for name, text in run.inputs.items()
@@ -196,9 +231,23 @@ def render_answer_of(run: Run) -> str:
     return render_json(run.answer)
 
 
-def load_scores(run: Run) -> list[Score]:
-    rows = Score.objects.filter(cell__run=run, source=Score.Source.EVALUATOR)
-    return list(rows.exclude(value=None).select_related("revision__evaluator"))
+def load_other_scores(item: QueuedRun, mine: Annotation) -> OtherScores:
+    """Return what others say of a run; show it only to those who have scored it."""
+    done = item.annotations.filter(state=Annotation.State.DONE)
+    people = list(done.exclude(by=mine.by).select_related("by"))
+    evaluators = [
+        EvaluatorScore(
+            one, get_score_label(one.revision, one.label) if one.revision else ""
+        )
+        for one in load_evaluator_scores(item.run)
+        if not one.problem
+    ]
+    passing = item.queue.passing_mark
+    verdicts = [(one.mark or 0) >= passing for one in people]
+    verdicts += [one.entry.passed for one in evaluators if one.entry.passed is not None]
+    is_good = (mine.mark or 0) >= passing
+    agree = all(one == is_good for one in verdicts) if verdicts else None
+    return OtherScores(people, evaluators, agree)
 
 
 def find_last_done(
@@ -207,13 +256,6 @@ def find_last_done(
     """Return the run that the user scored last, unless it is the one shown."""
     done = Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
     mine = done.filter(by=request.user).exclude(item=item)
-    last = mine.select_related("item__run").order_by("-changed_at", "-pk").first()
-    if last is None:
-        return None
-    others = list(done.filter(item=last.item).exclude(pk=last.pk).select_related("by"))
-    scores = load_scores(last.item.run)
-    is_good = (last.mark or 0) >= queue.passing_mark
-    verdicts = [(one.mark or 0) >= queue.passing_mark for one in others]
-    verdicts += [one.passed for one in scores if one.passed is not None]
-    agrees = all(one == is_good for one in verdicts) if verdicts else None
-    return LastDone(last, others, scores, agrees)
+    rows = mine.select_related("item__run", "item__queue", "by")
+    last = rows.order_by("-changed_at", "-pk").first()
+    return None if last is None else LastDone(last, load_other_scores(last.item, last))

@@ -18,6 +18,7 @@ from runs.services.datasets.content import (
     MAX_CELL_CHARS,
     ExampleContent,
     get_cell_text,
+    set_cell_text,
 )
 from runs.services.datasets.edit import (
     add_examples,
@@ -35,9 +36,12 @@ from runs.services.datasets.working_copy import (
 from runs.services.errors import DatasetFull, ExampleConflict, ExampleRefused
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.datasets.page import get_editable_dataset
-from runs.views.datasets.rows import build_example_rows
+from runs.views.datasets.rows import build_example_row, build_example_rows
 from runs.views.lists.choices import MAX_SELECTED_ROWS
 from runs.whole_number import parse_whole_number
+
+NEW_EXAMPLE = 0
+"""The number of an example that the table adds with the text of its first cell."""
 
 
 class EditedCell(NamedTuple):
@@ -97,9 +101,12 @@ def dataset_example(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
-    """Return the editor of a cell; POST stores it and returns the row."""
+    """Return the editor of a cell; POST stores it and returns the row.
+
+    For a new example that editor comes in a row of its own.
+    """
     dataset = get_editable_dataset(request, pk)
-    content = ExampleContent.of(get_example(dataset, number))
+    content = ExampleContent.of(find_edited_example(dataset, number))
     name = request.POST.get("field") or request.GET.get("field", "")
     field = get_cell_field(dataset, name)
     text = get_cell_text(content, field)
@@ -107,6 +114,8 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     editing = EditedCell(number, field, get_cell_style(field), text, seen)
     if request.method == "POST":
         return save_cell(request, dataset, editing)
+    if number == NEW_EXAMPLE:
+        return render_row(request, dataset, number, editing)
     if not wants_part(request):
         return redirect("dataset-example", pk=pk, number=number)
     context = {"dataset": dataset, "editing": editing}
@@ -119,9 +128,13 @@ def save_cell(
     """Store a cell and return its row; a refused text stays in its editor."""
     number, field, text = editing.number, editing.field, request.POST.get("text", "")
     try:
+        if number == NEW_EXAMPLE:
+            content = set_cell_text(ExampleContent(), field, text)
+            [added] = add_examples(dataset, [content], by=request.user)
+            return render_row(request, dataset, added.number)
         seen = {field: editing.seen}
         store_cells(request, dataset, number, texts={field: text}, seen=seen)
-    except ExampleRefused as refused:
+    except (DatasetFull, ExampleRefused) as refused:
         editing = editing._replace(text=text, problem=str(refused))
         if isinstance(refused, ExampleConflict):  # saving again replaces that
             editing = editing._replace(seen=get_cell_token(refused.stored[field]))
@@ -221,6 +234,13 @@ def get_example(dataset: Dataset, number: int) -> Example:
     return example
 
 
+def find_edited_example(dataset: Dataset, number: int) -> Example:
+    """Return an example, an empty one if it is new; otherwise raise 404."""
+    if number == NEW_EXAMPLE:
+        return Example(dataset=dataset, number=number, change=Example.Change.ADDED)
+    return get_example(dataset, number)
+
+
 def get_cell_field(dataset: Dataset, name: str) -> str:
     """Return the name if it is a cell of the dataset; otherwise raise 404."""
     inputs = [INPUT_FIELD + one for one in dataset.input_names]
@@ -247,8 +267,11 @@ def render_row(
     """Return the row as it is now, with the bar of unsaved changes beside it."""
     if not wants_part(request):
         return redirect(get_row_url(dataset, number))
-    example = get_example(dataset, number)
-    [row] = build_example_rows(dataset, [example], user=request.user)
+    example = find_edited_example(dataset, number)
+    if number == NEW_EXAMPLE:
+        row = build_example_row(example, dataset.input_names)
+    else:
+        [row] = build_example_rows(dataset, [example], user=request.user)
     context = {
         "dataset": dataset,
         "row": row,

@@ -3,9 +3,11 @@
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Annotation, AnnotationQueue, Example
+from runs.models import Annotation, AnnotationQueue, Example, RunScore, ScoredRun
 from tests.annotation import make_ended_run, make_queue, score_next
+from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_run, make_step, make_user
+from tests.scoring import make_rule
 
 pytestmark = pytest.mark.django_db
 
@@ -166,6 +168,53 @@ def test_scores_of_others_appear_after_ones_own(client, ann):
     assert 'title="ben">3</span>' in page
     assert 'title="ann">5</span>' in page
     assert "Different scores" in page
+
+
+def score_by_rule(item, *, value: float, passed: bool) -> None:
+    """Store what a rule with one evaluator says of a run."""
+    revision = make_revision(item.run.owner, name="Judge")
+    rule = make_rule(item.run.agent, evaluators=[revision.evaluator])
+    scored = ScoredRun.objects.create(rule=rule, run=item.run, state="done")
+    RunScore.objects.create(
+        scored=scored,
+        revision=revision,
+        value=value,
+        passed=passed,
+        explanation="Late.",
+    )
+
+
+def test_scores_of_rules_and_people_appear_on_the_run_once_it_is_scored(client, ann):
+    queue = make_queue(ann, runs=1, people_per_run=2)
+    item = score_next(queue, make_user("ben"), 2, comment="Too short.")
+    score_by_rule(item, value=0.4, passed=False)
+    url = start(client, queue)
+
+    page = page_of(client, url)
+    assert "Their scores appear after yours" in page
+    assert 'class="scores"' not in page
+    assert "Too short." not in page
+
+    client.post(url, {"mark": 5})
+    page = page_of(client, url)
+    assert "Their scores appear after yours" not in page
+    others = page.split('id="queue-others"')[1].split("</section>")[0]
+    for said in ("Judge", "0.40", "Late.", "ben", "Too short.", "disagree"):
+        assert said in others
+
+    client.post(f"/queues/{queue.pk}/undo/")
+    assert 'class="scores"' not in page_of(client, url)
+
+
+def test_a_score_of_a_rule_alone_is_compared_with_the_last_run(client, ann):
+    queue = make_queue(ann, runs=2)
+    score_by_rule(score_next(queue, ann, 5), value=0.9, passed=True)
+
+    last = page_of(client, start(client, queue)).split('class="prevdone"')[1]
+
+    assert "Judge 0.90" in last
+    assert "disagree" not in last
+    assert "agree" in last
 
 
 def test_the_last_run_says_whether_others_agree(client, ann):

@@ -45,6 +45,23 @@ def page_of(client, dataset: Dataset, query: str = "") -> str:
     return client.get(f"/datasets/{dataset.pk}/{query}").content.decode()
 
 
+def test_a_new_row_becomes_an_example_with_the_text_of_its_first_cell(client, dataset):
+    url = f"/datasets/{dataset.pk}/examples/0/cell/"
+    assert f'data-row-url="{url}?field=input:input"' in page_of(client, dataset)
+    row = client.get(f"{url}?field=input:input", headers=HTMX).content.decode()
+    assert 'id="dataset-row-0"' in row
+    assert 'class="cellbox"' in row
+
+    given = {"field": "input:input", "text": ""}
+    refused = client.post(url, given, headers=HTMX).content.decode()
+    assert "Enter an input." in refused
+    added = client.post(url, {**given, "text": "ccc"}, headers=HTMX).content.decode()
+
+    assert 'id="dataset-row-3"' in added
+    assert dataset.examples.get(number=3).inputs == {"input": "ccc"}
+    assert client.get(f"/datasets/{dataset.pk}/examples/0/").status_code == 404
+
+
 def test_shows_the_list_and_hides_what_is_someone_elses(client, dataset):
     make_dataset(name="Their dataset")
 
