@@ -102,8 +102,10 @@ def test_the_chat_is_used_by_keys(browser, site):
         page.keyboard.type("half written")
         page.keyboard.press("Enter")  # nothing is sent meanwhile
         page.keyboard.press("Escape")
-        resume = page.get_by_role("button", name="Continue")
-        expect(resume).to_be_visible(timeout=LONG)
+        again = page.get_by_role("button", name="Regenerate")
+        expect(again).to_be_visible(timeout=LONG)
+        expect(page.locator(".stopped-note")).to_have_text("You stopped this answer")
+        expect(page.get_by_role("button", name="Continue")).to_have_count(0)
         page.wait_for_load_state()
         expect(page.locator(".ask")).to_have_count(1)
         page.fill("#chat-form [name=input]", "")
@@ -115,13 +117,12 @@ def test_the_chat_is_used_by_keys(browser, site):
         page.keyboard.type(" by train")
         page.keyboard.press("Enter")
         expect(page.locator(".rename h1")).to_contain_text("by train")
-        resume.click()
-        expect(page.locator(".ask").nth(1)).to_contain_text("Continue your answer")
+        again.click()
         page.wait_for_load_state()
         draft = page.locator("[id^=turn-draft-][aria-busy]")
         expect(draft).to_contain_text("I am", timeout=LONG)
         page.get_by_role("button", name="Stop").click()
-        expect(resume).to_be_visible(timeout=LONG)
+        expect(again).to_be_visible(timeout=LONG)
         page.wait_for_load_state()
         assert focused(page) == "input"
         page.keyboard.press("Escape")  # leaves the box, so that keys work

@@ -229,3 +229,12 @@ def test_questions_to_the_database_do_not_grow_with_rows(
 
     with django_assert_max_num_queries(30):
         client.get("/usage/?by=person")
+
+
+def test_test_runs_without_a_price_have_no_cost(client, ann):
+    end_runs(ann, 2, cost=0, is_test=True)
+
+    note = client.get("/usage/").text.split('id="usage-tests"')[1].split("</p>")[0]
+
+    said = " ".join(strip_tags(f"<p{note}").split())
+    assert said == "2 runs of tests and experiments are included."

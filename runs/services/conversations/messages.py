@@ -8,7 +8,8 @@ from django.db import transaction
 from django.db.models import Min, Q
 from django.utils.translation import gettext as _
 
-from runs.models import Agent, Conversation, Run
+from runs.llm.registry import list_offline_kinds
+from runs.models import Agent, Conversation, Provider, Run
 from runs.services.agents.publish import get_latest_version
 from runs.services.errors import NotAllowed
 from runs.services.runs.conversation_runs import get_conversation_turns
@@ -52,10 +53,16 @@ def continue_answer(conversation: Conversation, *, run: Run, by: User) -> Run:
 
 
 def can_continue_answer(run: Run) -> bool:
-    """Whether the agent sees what was written of the stopped answer of `run`."""
+    """Whether the agent sees what was written of the stopped answer of `run`.
+
+    The demo sees it, too, but says what its script says.
+    """
     if run.pk not in load_stopped_answers([run]) or "input" not in run.inputs:
         return False
-    return uses_memory(run.agent, get_latest_version(run.agent))
+    if not uses_memory(run.agent, get_latest_version(run.agent)):
+        return False
+    scripted = Provider.objects.filter(kind__in=list_offline_kinds())
+    return not scripted.filter(pk=run.provider_key).exists()
 
 
 def branch_conversation(

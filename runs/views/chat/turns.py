@@ -91,8 +91,10 @@ class RunTurn:
                 return state.limit_reached_text
             case Run.Status.FAILED:
                 return _("Failed after %(duration)s") % {"duration": self._duration}
+            case Run.Status.CANCELED if run.started_at is None:
+                return _("Stopped before the start")
             case Run.Status.CANCELED:
-                return _("Canceled")
+                return _("Stopped after %(duration)s") % {"duration": self._duration}
             case Run.Status.SUCCEEDED:
                 return self._describe_success()
             case Run.Status.WAITING if state.wait is not None:
@@ -119,6 +121,17 @@ class RunTurn:
                 return _("Answered in %(duration)s") % {"duration": self._duration}
             case _:
                 return self.words
+
+    @property
+    def stopped_words(self) -> str:
+        """Who stopped the answer: turns are shown to those whose runs they are."""
+        run = self.state.run
+        if run.canceled_by_id == run.owner_id:
+            return _("You stopped this answer")
+        if (by := run.canceled_by) is None:
+            return _("This answer was stopped")
+        person = by.get_full_name() or by.get_username()
+        return _("%(person)s stopped this answer") % {"person": person}
 
     def _queued(self) -> str:
         if not self.state.has_worker:

@@ -11,7 +11,14 @@ from runs.services.runs.start import select_turns, start_run
 from runs.services.spec.freeze import freeze_agent
 from runs.store.history import load_earlier_turns
 from tests.fakes.model_server import model_server
-from tests.make import make_agent, make_attempt, make_prompt, make_run, make_user
+from tests.make import (
+    make_agent,
+    make_attempt,
+    make_prompt,
+    make_provider,
+    make_run,
+    make_user,
+)
 from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,6 +137,15 @@ def test_a_stopped_answer_is_seen_as_far_as_it_was_written_and_continued():
     assert run.turn_ids == [stopped.pk]
     assert run.inputs == {"input": "Continue your answer where it stopped."}
     assert [turn.answer for turn in load_earlier_turns(run)] == ["Dear Mama, on"]
+
+
+def test_the_demo_cannot_continue_a_stopped_answer():
+    conversation, (stopped,) = in_conversation("canceled")
+    make_attempt(stopped, code="canceled", partial_text="Dear Mama, on")
+    stopped.provider_key = make_provider(kind="demo").pk
+
+    with pytest.raises(NotAllowed):
+        continue_answer(conversation, run=stopped, by=conversation.owner)
 
 
 def test_an_agent_without_memory_cannot_continue_a_stopped_answer():

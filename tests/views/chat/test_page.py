@@ -694,8 +694,21 @@ def test_a_stopped_answer_keeps_what_was_written(client, agent):
 
     for page in pages:
         assert "It <strong>rains</strong>" in page
-    assert "<span>Stopped</span>" in pages[0]
+    assert "This answer was stopped" in pages[0]
+    assert "Stopped before the start" in pages[0]
     assert "before the answer was complete" in pages[1]
+
+
+@pytest.mark.parametrize(("by", "name"), [("ann", "You"), ("bo", "Bo")])
+def test_a_stopped_answer_says_who_stopped_it(client, agent, by, name):
+    run = say(client, "Is it raining?")
+    stop_while_writing(run)
+    user = run.owner if by == "ann" else make_user("bo", first_name="Bo")
+    Run.objects.filter(pk=run.pk).update(canceled_by=user)
+
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+
+    assert f"<span>{name} stopped this answer</span>" in page
 
 
 def test_a_stopped_answer_is_continued_by_the_next_message(client, agent):
@@ -720,7 +733,7 @@ def test_a_run_that_reached_a_limit_can_be_resumed_in_the_chat(client, agent, ki
     path = f"/chat/planner/{run.conversation_id}/"
     page = text(client, path)
     assert "It <strong>rains</strong>" in page
-    assert "<span>Stopped</span>" not in page
+    assert "stopped this answer" not in page
     assert "limit reached" in page
     assert f"{path}resume/{run.pk}/" in page
 
