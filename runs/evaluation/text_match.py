@@ -140,8 +140,9 @@ class RegexConfig(EvaluatorConfig):
         if matcher is None:
             raise ValueError(
                 translatable(
-                    "The pattern uses look-around or back-references, which could "
-                    "take forever; write it without them."
+                    "The pattern uses look-around, back-references or repetitions "
+                    "such as {100000}, which could take forever; write it without "
+                    "them."
                 )
             )
         return self

@@ -35,7 +35,8 @@ class SkippedRow(NamedTuple):
 class SourceRunKey(NamedTuple):
     """What a file says about a source run."""
 
-    pk: int
+    pk: int | None
+    """None if the file has something else than a number."""
     created_at: str | None
     """As exports write it; None if the file has only the number."""
 
@@ -143,23 +144,32 @@ def build_content(
 def parse_source_run(
     cells: tuple[str, ...], mapping: ImportMapping
 ) -> SourceRunKey | None:
-    """Return the run of a cell with its number, or with NUMBER@TIME as exports have."""
+    """Return the run of a cell with its number, or with NUMBER@TIME as exports have.
+
+    Tables with empty cells are often written with 7.0 for 7.
+    """
     for position in mapping.positions_of("run"):
         number, at, time = cells[position].strip().partition("@")
+        number = number.removesuffix(".0")
         if number.isascii() and number.isdigit() and len(number) <= MAX_RUN_DIGITS:
             return SourceRunKey(int(number), time if at else None)
+        if number or at:
+            return SourceRunKey(None, None)
     return None
 
 
 def find_source_runs(rows: list[PlannedRow], user: User) -> dict[SourceRunKey, Run]:
     """Return the source runs on this site that `user` may see."""
     keys = {row.source_run for row in rows if row.source_run is not None}
-    visible = Run.objects.visible_to(user).filter(pk__in={key.pk for key in keys})
+    visible = Run.objects.visible_to(user).filter(
+        pk__in={key.pk for key in keys if key.pk is not None}
+    )
     found = {run.pk: run for run in visible.only("created_at")}
     return {
         key: run
         for key in keys
-        if (run := found.get(key.pk))
+        if key.pk is not None
+        and (run := found.get(key.pk))
         and key.created_at in (None, run.created_at.isoformat())
     }
 

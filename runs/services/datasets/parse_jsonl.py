@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.services.datasets.content import clean_cell
 from runs.services.datasets.file_table import (
     FileRow,
     FileTable,
@@ -44,9 +45,13 @@ def looks_like_evals(text: str) -> bool:
 
 
 def read_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each object with its line, or its number in a list; raise if it is none."""
-    if text.lstrip().startswith("["):
-        yield from enumerate(parse_list(text), 1)
+    """Yield each object with its line, or its number in a list; raise if it is none.
+
+    A file whose first line is `{` alone is one object on several lines.
+    """
+    begin = text.lstrip()
+    if begin.startswith("[") or begin.partition("\n")[0].strip() == "{":
+        yield from enumerate(parse_whole(text), 1)
         return
     for line, row in enumerate(text.split("\n"), 1):
         if row.strip():
@@ -75,7 +80,8 @@ def load_dataset_json(text: str) -> Any:
     )
 
 
-def parse_list(text: str) -> list[dict[str, Any]]:
+def parse_whole(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a list, or the only one; raise if there is another."""
     try:
         found = load_dataset_json(text)
     except json.JSONDecodeError as error:
@@ -85,8 +91,9 @@ def parse_list(text: str) -> list[dict[str, Any]]:
     except (ValueError, RecursionError):
         line, why = 1, _("a value cannot be stored")
     else:
-        if all(isinstance(one, dict) for one in found):
-            return list(found)
+        objects = [found] if isinstance(found, dict) else found
+        if all(isinstance(one, dict) for one in objects):
+            return list(objects)
         line, why = 1, _("the list has items that are not JSON objects")
     raise DatasetFileRefused(
         _("Line %(line)d: %(problem)s.") % {"line": line, "problem": why}
@@ -145,11 +152,20 @@ def flatten_messages(messages: list[dict[str, Any]]) -> Iterator[tuple[str, str]
     system = [one for one in messages if one["role"] == "system"]
     others = [one for one in messages if one["role"] != "system"]
     if system:
-        yield "system", "\n".join(format_file_value(one["content"]) for one in system)
-    texts = [format_file_value(one["content"]) for one in others]
+        yield "system", "\n".join(format_content(one["content"]) for one in system)
+    texts = [format_content(one["content"]) for one in others]
     if len(others) == 1:
         yield "input", texts[0]
         return
     roles = [format_file_value(one["role"]) for one in others]
     lines = (f"{role}: {text}" for role, text in zip(roles, texts, strict=True))
     yield "input", "\n".join(lines)
+
+
+def format_content(content: Any) -> str:
+    """Return the text of a message; its parts, if all are texts, one per line."""
+    parts = content if isinstance(content, list) else []
+    texts = [one.get("text") if isinstance(one, dict) else None for one in parts]
+    found = [text for text in texts if isinstance(text, str)]
+    is_text = found and len(found) == len(parts)
+    return clean_cell("\n".join(found)) if is_text else format_file_value(content)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.services.datasets.file_table import (
     MAX_FILE_ROWS,
+    MAX_HEADING_CHARS,
     FileRow,
     FileTable,
     build_table,
@@ -25,6 +26,8 @@ MAX_YAML_CHARS = 2_000_000
 """YAML takes a second per million characters."""
 MAX_YAML_VALUES = 200_000
 EQUALS = ("equals", "is-equal")
+MERGE_KEY = "<<"
+OTHER_FILE = "file://"
 
 
 def parse_promptfoo(text: str) -> FileTable:
@@ -32,7 +35,7 @@ def parse_promptfoo(text: str) -> FileTable:
 
     As in promptfoo, lists of values stand for each combination.
     """
-    found = load_yaml(text)
+    found = merge_keys(load_yaml(text))
     tests, shared = find_tests(found), find_shared(found)
     rows = (
         row
@@ -70,20 +73,50 @@ def load_yaml(text: str) -> Any:
     return found
 
 
+def merge_keys(found: Any) -> Any:
+    """Return an object with what its merge key `<<` adds; the object's own wins."""
+    if not isinstance(found, dict) or MERGE_KEY not in found:
+        return found
+    sources = found[MERGE_KEY]
+    merged: dict[Any, Any] = {}
+    for one in reversed(sources if isinstance(sources, list) else [sources]):
+        if not isinstance(one, dict):
+            raise DatasetFileRefused(
+                _("A merge key (<<) in the file does not name an object.")
+            )
+        merged |= merge_keys(one)
+    return merged | {name: one for name, one in found.items() if name != MERGE_KEY}
+
+
+def is_other_file(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(OTHER_FILE)
+
+
+def refuse_other_file(name: str, value: Any) -> None:
+    """Raise `DatasetFileRefused` if a value is in another file."""
+    if is_other_file(value):
+        raise DatasetFileRefused(
+            _("“%(name)s” is in another file, “%(file)s”. Write it into this one.")
+            % {"name": name[:MAX_HEADING_CHARS], "file": value[:200]}
+        )
+
+
 def find_tests(found: Any) -> list[Any]:
     """Return the tests; raise `DatasetFileRefused`."""
     config = found if isinstance(found, dict) else {}
     tests = config.get("tests") if config else found
-    if isinstance(tests, str):
+    items = tests if isinstance(tests, list) else []
+    files = [tests] if isinstance(tests, str) else [*filter(is_other_file, items)]
+    if files:
         raise DatasetFileRefused(
             _("The tests are in another file, “%(name)s”. Import that one.")
-            % {"name": tests[:200]}
+            % {"name": files[0][:200]}
         )
-    if not isinstance(tests, list) or not tests:
+    if not items:
         raise DatasetFileRefused(
             _("The file has no list under “tests”, where promptfoo lists its tests.")
         )
-    return tests
+    return items
 
 
 class SharedParts(NamedTuple):
@@ -96,9 +129,11 @@ class SharedParts(NamedTuple):
 
 def find_shared(found: Any) -> SharedParts:
     """Return the variables and assertions of `defaultTest`."""
-    default = found.get("defaultTest") if isinstance(found, dict) else None
+    default = merge_keys(found.get("defaultTest")) if isinstance(found, dict) else None
+    refuse_other_file("defaultTest", default)
     parts = default if isinstance(default, dict) else {}
-    variables = parts.get("vars")
+    variables = merge_keys(parts.get("vars"))
+    refuse_other_file("vars", variables)
     return SharedParts(
         variables if isinstance(variables, dict) else {}, join_assertions(parts)
     )
@@ -106,12 +141,15 @@ def find_shared(found: Any) -> SharedParts:
 
 def expand_test(test: Any, shared: SharedParts, number: int) -> Iterator[FileRow]:
     """Yield a row for each combination of a test's values."""
-    if not isinstance(test, dict) or not isinstance(test.get("vars", {}), dict):
+    test = merge_keys(test)
+    own = merge_keys(test.get("vars", {})) if isinstance(test, dict) else None
+    refuse_other_file("vars", own)
+    if not isinstance(own, dict):
         raise DatasetFileRefused(
             _("Test %(number)d is not an object with variables under “vars”.")
             % {"number": number}
         )
-    variables = {**shared.variables, **test.get("vars", {})}
+    variables = {**shared.variables, **own}
     choices = [
         value if isinstance(value, list) else [value] for value in variables.values()
     ]
@@ -126,6 +164,9 @@ def expand_test(test: Any, shared: SharedParts, number: int) -> Iterator[FileRow
             str(name): format_file_value(value)
             for name, value in zip(variables, values, strict=True)
         }
+        for name in cells:
+            refuse_other_file(name, cells[name])
+        refuse_other_file("expected", others.get("expected"))
         yield FileRow(number, cells | others)
 
 
@@ -148,10 +189,22 @@ def flatten_test(
 
 def join_assertions(test: dict[str, Any]) -> dict[str, str]:
     """Return the values of the assertions by column, one per line."""
-    assertions = test.get("assert")
+    assertions = test.get("assert") or []
     texts: dict[str, list[str]] = {}
-    for one in assertions if isinstance(assertions, list) else ():
-        if isinstance(one, dict) and one.get("type") and "value" in one:
-            name = "expected" if one["type"] in EQUALS else f"assert {one['type']}"
-            texts.setdefault(name, []).append(format_file_value(one["value"]))
+    for one in assertions if isinstance(assertions, list) else [assertions]:
+        name, value = read_assertion(merge_keys(one))
+        texts.setdefault(name, []).append(format_file_value(value))
     return {name: "\n".join(found) for name, found in texts.items()}
+
+
+def read_assertion(one: Any) -> tuple[str, Any]:
+    """Return its column and its value; without one, what else it says.
+
+    `is-json` alone is true, and a set has its assertions.
+    """
+    if not isinstance(one, dict) or not one.get("type"):
+        return "assert", one
+    name = f"assert {one['type']}"
+    if "value" in one:
+        return "expected" if one["type"] in EQUALS else name, one["value"]
+    return name, {key: part for key, part in one.items() if key != "type"} or True

@@ -124,7 +124,7 @@ def build_suite(
 def build_case(
     experiment: Experiment, cell: ExperimentRun, scores: list[Score]
 ) -> ElementTree.Element:
-    """Return a run: failed evaluators are failures, failed runs are errors."""
+    """Return a run: failed evaluators are failures, other missing passes are errors."""
     again = f" ({cell.repetition + 1})" if experiment.repetitions > 1 else ""
     title = next(iter(cell.example.inputs.values()), "")[:MAX_NAME_CHARS]
     case = ElementTree.Element(
@@ -140,7 +140,7 @@ def build_case(
     elif cell.passed is False:
         add_part(case, "failure", "\n".join(describe_failures(scores)))
     elif cell.passed is None and cell.score is None:
-        add_part(case, "skipped", describe_problems(scores))
+        add_part(case, "error", describe_problems(scores))
     return case
 
 

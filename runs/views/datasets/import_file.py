@@ -35,6 +35,9 @@ def dataset_upload(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         store_uploaded_file(request, dataset)
     except DatasetFileRefused as refused:
+        former = find_dataset_upload(dataset, by=request.user)
+        if former is not None and request.FILES:  # it would be imported by mistake
+            former.delete()
         return render_refused_file(request, dataset, str(refused))
     return redirect(get_import_url(dataset))
 

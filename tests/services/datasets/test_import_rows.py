@@ -7,10 +7,13 @@ from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.import_rows import (
     ImportCounts,
+    count_missing_source_runs,
+    find_source_runs,
     import_upload,
     plan_dataset_import,
 )
 from runs.services.datasets.mapping import ImportMapping, guess_mapping
+from runs.services.datasets.parse_file import parse_dataset_file
 from runs.services.datasets.uploads import (
     load_file_table,
     load_import_mapping,
@@ -94,6 +97,22 @@ def test_a_source_run_with_a_time_is_the_run_created_then(cell, is_found):
     )
 
     assert dataset.examples.get().source_run == (run if is_found else None)
+
+
+def test_each_source_run_that_is_lost_is_counted():
+    dataset = make_dataset()
+    run = make_run(owner=dataset.owner)
+    lost = [10**9, "abc", f"{run.pk}@2020-01-01", -5, "@", f"{run.pk}.5"]
+    cells = [run.pk, f"{run.pk}.0", "", *lost]
+    text = "input,run\n" + "".join(f"q{n},{one}\n" for n, one in enumerate(cells))
+    table = parse_dataset_file("a.csv", text.encode()).table
+    mapping = guess_mapping(table.columns, ["input"])
+
+    plan = plan_dataset_import(dataset, table, mapping)
+
+    assert count_missing_source_runs(plan.rows, dataset.owner) == len(lost)
+    found = find_source_runs(plan.rows, dataset.owner)
+    assert [found.get(row.source_run) for row in plan.rows[:3]] == [run, run, None]
 
 
 def test_known_variables_are_mapped_to_their_columns():

@@ -313,3 +313,104 @@ def test_many_combinations_are_refused():
 
     with pytest.raises(DatasetFileRefused, match="more than 10,000 rows"):
         parsed(f"tests: [{{vars: {{a: {values}, b: {values}}}}}]", "a.yaml")
+
+
+ASSERTIONS = """
+tests:
+  - vars: {q: a}
+    assert:
+      - {type: is-json}
+      - {type: latency, threshold: 500}
+      - type: assert-set
+        threshold: 0.5
+        assert: [{type: equals, value: x}, {type: is-json}]
+      - {$ref: "#/assertionTemplates/kind"}
+"""
+
+
+def test_no_assertion_of_promptfoo_is_lost():
+    _, [row] = parsed(ASSERTIONS, "a.yaml")
+
+    assert row == {
+        "q": "a",
+        "assert is-json": "true",
+        "assert latency": '{"threshold": 500}',
+        "assert assert-set": json.dumps(
+            {
+                "threshold": 0.5,
+                "assert": [{"type": "equals", "value": "x"}, {"type": "is-json"}],
+            }
+        ),
+        "assert": '{"$ref": "#/assertionTemplates/kind"}',
+    }
+
+
+MERGED = """
+shared: &shared {city: Oslo, tone: polite}
+other: &other {tone: rude, day: today}
+tests:
+  - vars: {<<: *shared, q: a}
+  - vars: {q: b, city: Rome, <<: [*shared, *other]}
+  - &test {description: last, vars: {q: c}}
+  - {<<: *test, description: again}
+"""
+
+
+def test_merge_keys_of_promptfoo_are_followed():
+    _, rows = parsed(MERGED, "a.yaml")
+
+    found = [{name: text for name, text in row.items() if text} for row in rows]
+    assert found == [
+        {"q": "a", "city": "Oslo", "tone": "polite"},
+        {"q": "b", "city": "Rome", "tone": "polite", "day": "today"},
+        {"q": "c", "description": "last"},
+        {"q": "c", "description": "again"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "- {vars: {q: [a, 'file://q.txt']}}",
+            "“q” is in another file, “file://q.txt”",
+        ),
+        ("- {vars: 'file://v.yaml'}", "“vars” is in another file"),
+        ("- {vars: {q: a}}\n- file://more.yaml", "another file, “file://more.yaml”"),
+        (
+            "- vars: {q: a}\n  assert: [{type: equals, value: 'file://a.txt'}]",
+            "“expected” is in another file",
+        ),
+        (
+            "defaultTest: file://d.yaml\ntests: [{vars: {q: a}}]",
+            "“defaultTest” is in another file",
+        ),
+        ("- {vars: {<<: x, q: a}}", "does not name an object"),
+    ],
+)
+def test_parts_of_promptfoo_in_other_files_are_refused(text, message):
+    with pytest.raises(DatasetFileRefused, match=message):
+        parsed(text, "a.yaml")
+
+
+@pytest.mark.parametrize("text", ['{\n  "q": "a"\n}\n', '\n{"q": "a"}'])
+def test_a_json_file_may_be_one_object(text):
+    assert parsed(text, "a.json") == ("jsonl", [{"q": "a"}])
+
+
+def test_a_mistake_in_an_object_of_several_lines_has_its_line():
+    with pytest.raises(DatasetFileRefused, match="Line 3"):
+        parsed('{\n  "q": "a",\n  b: 1\n}', "a.json")
+
+
+def test_text_parts_of_openai_messages_are_joined():
+    text = {"type": "text", "text": "Hello"}
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    samples = [
+        {"input": [{"role": "user", "content": parts}], "ideal": "Hi"}
+        for parts in ([text, {"type": "text", "text": "you"}], [text, image])
+    ]
+
+    _, rows = parsed("\n".join(map(json.dumps, samples)), "a.jsonl")
+
+    assert [row["input"] for row in rows] == ["Hello\nyou", json.dumps([text, image])]

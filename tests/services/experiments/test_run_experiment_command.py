@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from runs.models import Experiment, ExperimentRun, Run, Score, Worker
+from runs.services.evaluators.save import save_evaluator
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -179,6 +180,19 @@ def test_the_junit_file_names_each_run_and_why_it_failed(former, monkeypatch, tm
     assert failure.get("message", "").startswith("Contains: ")
     assert [case.get("name") for case in suite][0] == "1: question 0"
     assert ExperimentRun.objects.count() == Score.objects.count() == 8
+
+
+def test_a_run_that_was_not_scored_is_an_error_in_the_junit_file(former, tmp_path):
+    evaluator = former.evaluators.get().evaluator
+    evaluator.kind = "gone"  # as of an extension that is not loaded
+    save_evaluator(evaluator, by=former.owner)
+    path = tmp_path / "report.xml"
+
+    run("Refunds", "--junit", str(path))
+
+    [suite] = ElementTree.parse(path).getroot()
+    assert (suite.get("errors"), suite.get("skipped")) == ("4", "0")
+    assert all(part.get("message") for part in suite.iter("error"))
 
 
 def test_the_result_is_printed_if_the_junit_file_cannot_be_written(former, tmp_path):

@@ -219,6 +219,31 @@ def test_a_file_that_cannot_be_read_is_refused_in_place(client, dataset):
     assert not DatasetUpload.objects.exists()
 
 
+def test_a_file_that_is_refused_takes_the_one_before_away(client, dataset):
+    page = upload(client, dataset, "input\nccc\n").content.decode()
+    assert "<b>1</b> new example" in page
+    assert "new examples" not in page
+    assert "Import 1 example" in page
+
+    client.post(f"/datasets/{dataset.pk}/upload/")  # without a file
+    assert DatasetUpload.objects.exists()
+    page = upload(client, dataset, "q,q\n1,2\n").content.decode()
+
+    assert "Import 1 example" not in page
+    assert not DatasetUpload.objects.exists()
+
+
+def test_large_counts_have_separators(client, dataset):
+    dataset.versions.update(example_count=10_000)
+    rows = "input\n" + "".join(f"q{n}\n" for n in range(1_200))
+
+    page = upload(client, dataset, rows).content.decode()
+
+    assert "10,000 examples" in strip_tags(page)
+    assert "Import 1,200 examples" in strip_tags(page)
+    assert "CSV, 1,200 rows" in strip_tags(page)
+
+
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
