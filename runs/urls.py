@@ -49,8 +49,8 @@ from runs.views.evaluators.judge_requests import run_judge
 from runs.views.experiments import bisect as experiment_bisect
 from runs.views.experiments import create as experiment_create
 from runs.views.experiments import export as experiment_export
-from runs.views.experiments import held_back as experiment_held_back
 from runs.views.experiments import page as experiments
+from runs.views.experiments import unsent_calls
 from runs.views.gates import edit as gates
 from runs.views.gates import policy as gate_policy
 from runs.views.gates import publish as gate_publish
@@ -527,8 +527,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "experiments/<int:pk>/held-back/",
-        experiment_held_back.experiment_held_back,
+        unsent_calls.experiment_held_back,
         name="experiment-held-back",
+    ),
+    path(
+        "experiments/<int:pk>/not-recorded/",
+        unsent_calls.experiment_not_recorded,
+        name="experiment-not-recorded",
     ),
     path(
         "experiments/<int:pk>/cells/<int:cell_pk>/score/",

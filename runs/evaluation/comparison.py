@@ -5,11 +5,12 @@ many examples rose and fell, and the bootstrap interval of the mean difference. 
 alone knows no sizes, the interval alone is too sure of itself with few examples.
 """
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import fmean, stdev
+from statistics import fmean, pstdev
 from typing import Literal, NamedTuple
 
 from runs.evaluation.statistics import Z_95, Interval, percentile
@@ -20,6 +21,8 @@ PROBABLE_LEVEL = 0.07
 """The same for one that may be better or worse: five examples to none are enough."""
 
 RESAMPLES = 2_000
+LEAST_EXAMPLES = 5
+"""With fewer, any difference could be chance, so none has an interval."""
 MOST_RESAMPLED = 300
 """With more examples the mean is as good as normally distributed."""
 
@@ -110,17 +113,23 @@ def _conclude(
 
 
 def bootstrap_interval(changes: Sequence[float], *, seed: int) -> Interval:
-    """Return the 95% interval of the mean of `changes`, by resampling."""
+    """Return the 95% interval of the mean of `changes`, by resampling.
+
+    All of -1 to 1 with fewer than `LEAST_EXAMPLES`. Resampling alone is too sure of
+    itself, and certain if all changes are equal. So one more example is drawn from,
+    half of which rises and half of which falls as far as any of them does; Agresti and
+    Min (2005) add examples to paired proportions in this way.
+    """
     count = len(changes)
-    if count == 0:
-        return Interval(0.0, 0.0)
+    if count < LEAST_EXAMPLES:
+        return Interval(-1.0, 1.0)
+    most = max(map(abs, changes)) or 1.0
+    pool = [*changes, *changes, most, -most]
     if count > MOST_RESAMPLED:
-        middle, off = fmean(changes), Z_95 * stdev(changes) / math.sqrt(count)
-        return Interval(middle - off, middle + off)
+        middle, off = fmean(pool), Z_95 * pstdev(pool) / math.sqrt(count)
+        return Interval(max(middle - off, -most), min(middle + off, most))
     draw = random.Random(seed)  # noqa: S311  (statistics, no secret)
-    means = [
-        math.fsum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES)
-    ]
+    means = [math.fsum(draw.choices(pool, k=count)) / count for _ in range(RESAMPLES)]
     low, high = percentile(means, 0.025), percentile(means, 0.975)
     assert low is not None
     assert high is not None
@@ -147,11 +156,13 @@ def _log_binomial(count: int, n: int, chance: float) -> float:
     return ways + n * math.log(chance) + (count - n) * math.log1p(-chance)
 
 
-def smallest_visible_points(count: int) -> float:
-    """Return the percentage points that `count` examples cannot show as clear.
+LEAST_CLEAR = next(n for n in itertools.count(1) if sign_test(n, 0) <= CLEAR_LEVEL)
+"""Examples that must rise, with none that falls, for a clear difference."""
 
-    However little else changes, that many must rise and none fall. 100 if even all of
-    them are too few.
+
+def smallest_visible_points(examples: int) -> float:
+    """Return the percentage points that so many examples cannot show as clear.
+
+    100 if even all of them are too few.
     """
-    least = next((n for n in range(1, count + 1) if sign_test(n, 0) <= CLEAR_LEVEL), 0)
-    return 100 * least / count if least else 100.0
+    return 100 * LEAST_CLEAR / max(examples, LEAST_CLEAR)

@@ -145,6 +145,31 @@ def test_the_conclusion_says_how_sure_it_is(before, after, kind):
     assert compare_paired(before, after, seed=1).conclusion.kind == kind
 
 
+@pytest.mark.parametrize("examples", [5, 7, 40, 300, 301])
+@pytest.mark.parametrize("change", [-1.0, 0.0, 0.05, 1.0])
+def test_equal_changes_give_no_certainty(examples, change):
+    interval = bootstrap_interval([change] * examples, seed=1)
+
+    assert interval.low <= change <= interval.high
+    assert interval.high - interval.low > (abs(change) or 1) / examples
+    assert (interval.low > 0, interval.high < 0) == (change > 0, change < 0)
+
+
+@pytest.mark.parametrize("examples", range(5))
+def test_too_few_examples_have_no_interval(examples):
+    assert bootstrap_interval([-1.0] * examples, seed=1) == (-1, 1)
+
+
+@pytest.mark.parametrize("examples", [5, 6, 8, 10, 20, 40, 100])
+@pytest.mark.parametrize("worse", [3, 4])
+def test_an_interval_without_zero_is_not_called_chance(examples, worse):
+    changes = [-1.0] * worse + [0.0] * (examples - worse)
+
+    assert bootstrap_interval(changes, seed=1).high >= 0
+    compared = compare_paired([0.0] * examples, changes, seed=1)
+    assert compared.conclusion.kind == "could_be_chance"
+
+
 def test_many_examples_need_no_resampling():
     draw = random.Random(1)
     changes = [draw.choice((-1.0, 0.0, 0.0, 1.0)) for _ in range(10_000)]

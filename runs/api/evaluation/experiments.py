@@ -112,6 +112,11 @@ class ExperimentShape(Shape):
     """Each candidate against the first one."""
     tags: list[TagFigures]
     """Of most examples; their numbers are in the order of the candidates."""
+    calls_made: int
+    """Tool calls that were executed, those of called agents included."""
+    calls_held_back: int
+    calls_not_recorded: int
+    """Replayed calls that were not made, because the recording has no answer."""
     gate: list[RuleResult] | None
     """Each rule of the gate of the last candidate's agent, if that is a draft. Null
     without a gate, if it requires other examples, evaluators or settings, before the
@@ -187,6 +192,9 @@ def experiment_json(row: Experiment, *, has_gate: bool = True) -> Json:
         "candidates": [one.model_dump(mode="json") for one in report.candidates],
         "comparisons": [one.model_dump(mode="json") for one in report.comparisons],
         "tags": [one.model_dump(mode="json") for one in report.tags],
+        "calls_made": report.calls_made,
+        "calls_held_back": report.calls_held_back,
+        "calls_not_recorded": report.calls_not_recorded,
         "gate": [one.model_dump(mode="json") for one in gate.rules] if gate else None,
         "created_at": format_timestamp(row.created_at),
         "ended_at": format_timestamp(row.ended_at),

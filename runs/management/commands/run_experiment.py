@@ -268,6 +268,8 @@ def list_report_lines(
         f"{one.same} the same"
         for one in report.comparisons
     ]
+    if report.calls_not_recorded:
+        lines.append(f"{report.calls_not_recorded} calls had no recording")
     return lines
 
 

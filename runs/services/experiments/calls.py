@@ -1,37 +1,45 @@
 """The calls of an experiment's runs, those of called agents included."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 
 from runs.models import AgentStep, Experiment, Run
 
-HELD_BACK = Q(answered_by=AgentStep.AnsweredBy.HELD_BACK)
+AnsweredBy = AgentStep.AnsweredBy
 
 
-def count_calls(experiment: Experiment) -> tuple[int, int]:
-    """Return how many calls were made, and how many were held back.
+class CallCounts(NamedTuple):
+    """Of calls that tools answered, and of those that nobody did."""
 
-    The call of an agent is not counted; those that its run makes are.
-    """
-    made = held_back = 0
+    made: int = 0
+    held_back: int = 0
+    not_recorded: int = 0
+
+
+def count_calls(experiment: Experiment) -> CallCounts:
+    """Count the calls; of an agent, only those that its run makes."""
+    total = CallCounts()
     for runs in iter_run_levels(experiment):
         steps = AgentStep.objects.filter(run__in=runs, started_at__isnull=False)
         counts = steps.exclude(tool__startswith="_").aggregate(
             made=Count("pk", filter=Q(answered_by="", child=None)),
-            held_back=Count("pk", filter=HELD_BACK),
+            held_back=Count("pk", filter=Q(answered_by=AnsweredBy.HELD_BACK)),
+            not_recorded=Count("pk", filter=Q(answered_by=AnsweredBy.NO_RECORDING)),
         )
-        made += counts["made"]
-        held_back += counts["held_back"]
-    return made, held_back
+        total = CallCounts(
+            *(a + b for a, b in zip(total, CallCounts(**counts), strict=True))
+        )
+    return total
 
 
-def select_held_back_calls(experiment: Experiment) -> QuerySet[AgentStep]:
-    """Return what would have been sent, in the order of the runs."""
+def select_calls(experiment: Experiment, answered_by: str) -> QuerySet[AgentStep]:
+    """Return the calls that were answered in one way, in the order of the runs."""
     below = Q()
     for runs in iter_run_levels(experiment):
         below |= Q(run__in=runs)
-    rows = AgentStep.objects.filter(below, HELD_BACK)
+    rows = AgentStep.objects.filter(below, answered_by=answered_by)
     return rows.select_related("run__agent").order_by("run", "index")
 
 

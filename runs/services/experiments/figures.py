@@ -1,17 +1,18 @@
 """The figures of an experiment: per candidate, per evaluator, and the comparison."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Avg, Count, Q
 
 from runs.engine.types import FrozenModel
 from runs.evaluation.comparison import (
     CLEAR_LEVEL,
+    LEAST_EXAMPLES,
     PairedComparison,
     compare_paired,
 )
@@ -28,8 +29,6 @@ from runs.services.experiments.score_cells import is_comparing
 EQUAL = 1e-9
 MIN_TAG_EXAMPLES = 3
 """Examples of a tag that is named as the worst."""
-MIN_INTERVAL_EXAMPLES = 5
-"""Of a tag whose interval is shown: resampling fewer gives one that is too narrow."""
 Points = Mapping[int, Mapping[int, float]]
 """What the examples have scored: by candidate, then by example."""
 MAX_TAGS = 20
@@ -61,6 +60,7 @@ class CandidateFigures(FrozenModel):
     failed: int
     """Runs that failed, were canceled or could not be started."""
     not_scored: int
+    """Runs that an evaluator could not score, and none failed: they may have passed."""
     decided: int
     """Runs that passed or did not."""
     passed: int
@@ -115,9 +115,15 @@ class ComparisonFigures(FrozenModel):
     difference: float
     low: float
     high: float
+    """The 95% interval of the difference; -1 to 1 with too few examples for one."""
     smallest_points: float
     worst_tag: str = ""
-    """The tag of which most examples got worse."""
+    """A tag of most examples that got worse, and of fewer of the others."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are enough examples for one."""
+        return self.examples >= LEAST_EXAMPLES
 
 
 class TagComparison(FrozenModel):
@@ -132,7 +138,7 @@ class TagComparison(FrozenModel):
     difference: float
     low: float
     high: float
-    """The 95% interval of the difference."""
+    """The 95% interval of the difference; -1 to 1 with too few examples for one."""
 
     @property
     def examples(self) -> int:
@@ -141,8 +147,8 @@ class TagComparison(FrozenModel):
 
     @property
     def has_interval(self) -> bool:
-        """Whether there are enough examples to draw from."""
-        return self.examples >= MIN_INTERVAL_EXAMPLES
+        """Whether there are enough examples for one."""
+        return self.examples >= LEAST_EXAMPLES
 
 
 class TagFigures(FrozenModel):
@@ -166,6 +172,8 @@ class ExperimentFigures(FrozenModel):
     calls_made: int = 0
     """Tool calls that were executed, neither replayed nor held back nor refused."""
     calls_held_back: int = 0
+    calls_not_recorded: int = 0
+    """Replayed calls that were not made, because the recording has no answer."""
 
 
 class CellFigures(NamedTuple):
@@ -208,7 +216,7 @@ def compute_figures(
     candidates = list(experiment.candidates.all())
     by_evaluator = load_evaluator_figures(experiment)
     points = average_candidates(candidates, cells)
-    made, held_back = count_calls(experiment)
+    calls = count_calls(experiment)
     return ExperimentFigures(
         at=at,
         candidates=tuple(
@@ -227,8 +235,9 @@ def compute_figures(
                 experiment, candidates, cells, points if is_final else None
             )
         ),
-        calls_made=made,
-        calls_held_back=held_back,
+        calls_made=calls.made,
+        calls_held_back=calls.held_back,
+        calls_not_recorded=calls.not_recorded,
     )
 
 
@@ -429,12 +438,14 @@ def build_comparisons(
         theirs = points[one.pk]
         before, after = pair_points(baseline, theirs, theirs)
         compared = compare_paired(before, after, seed=experiment.seed)
-        worse = [
-            key
-            for key in baseline.keys() & theirs.keys()
-            if theirs[key] < baseline[key] - EQUAL
-        ]
-        yield build_comparison(one, compared, find_worst_tag(experiment, worse))
+        worst_tag = find_worst_tag(
+            experiment,
+            {
+                key: theirs[key] < baseline[key] - EQUAL
+                for key in baseline.keys() & theirs
+            },
+        )
+        yield build_comparison(one, compared, worst_tag)
 
 
 def average_candidates(
@@ -474,15 +485,28 @@ def build_comparison(
     )
 
 
-def find_worst_tag(experiment: Experiment, worse: Sequence[int]) -> str:
-    """Return the tag that most of these examples have; empty if few have one."""
-    counts: dict[str, int] = defaultdict(int)
-    rows: Any = experiment.dataset.examples.filter(pk__in=worse)
-    for tags in rows.values_list("tags", flat=True):
-        for tag in tags:
-            counts[tag] += 1
-    best = max(counts, key=lambda tag: counts[tag], default="")
-    return best if best and counts[best] >= MIN_TAG_EXAMPLES else ""
+def find_worst_tag(experiment: Experiment, is_worse: Mapping[int, bool]) -> str:
+    """Return the tag that most examples that got worse have; empty without one.
+
+    A tag that is as frequent among all compared examples explains nothing.
+    """
+    fallen = sum(is_worse.values())
+    if fallen < MIN_TAG_EXAMPLES:
+        return ""
+    worse, every = Counter[str](), Counter[str]()
+    rows = experiment.dataset.examples.in_version(experiment.dataset_version)
+    for key, tags in rows.values_list("pk", "tags"):
+        if key in is_worse:
+            every.update(tags)
+            worse.update(tags if is_worse[key] else ())
+    found = [
+        tag
+        for tag, count in worse.most_common()
+        if count >= MIN_TAG_EXAMPLES
+        and 2 * count > fallen
+        and count * len(is_worse) > every[tag] * fallen
+    ]
+    return found[0] if found else ""
 
 
 def load_stored_figures(experiment: Experiment) -> ExperimentFigures:

@@ -47,6 +47,11 @@ class ExperimentReport(FrozenModel):
     comparisons: tuple[ComparisonFigures, ...]
     tags: tuple[TagFigures, ...]
     """Of most examples; their numbers are in the order of the candidates."""
+    calls_made: int
+    """Tool calls that were executed, those of called agents included."""
+    calls_held_back: int
+    calls_not_recorded: int
+    """Replayed calls that were not made, because the recording has no answer."""
 
 
 def build_experiment_report(experiment: Experiment) -> ExperimentReport:
@@ -69,6 +74,9 @@ def build_experiment_report(experiment: Experiment) -> ExperimentReport:
         ),
         comparisons=figures.comparisons,
         tags=figures.tags,
+        calls_made=figures.calls_made,
+        calls_held_back=figures.calls_held_back,
+        calls_not_recorded=figures.calls_not_recorded,
     )
 
 

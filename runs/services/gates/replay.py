@@ -29,7 +29,14 @@ ANSWERED = ("succeeded", "limit_reached", "failed")
 AnsweredBy = AgentStep.AnsweredBy
 
 ReplayChange = Literal[
-    "running", "failed", "new_call", "no_recording", "fewer", "arguments", "same"
+    "running",
+    "failed",
+    "new_call",
+    "no_recording",
+    "refused",
+    "fewer",
+    "arguments",
+    "same",
 ]
 
 
@@ -54,6 +61,8 @@ class ReplayedCalls(NamedTuple):
     """Of its last call."""
     recorded: int
     draft: int
+    refused: int
+    """Further calls of the draft that were not valid, so no tool was called."""
 
 
 class ReplayReport(NamedTuple):
@@ -164,22 +173,29 @@ def load_input_replay(agent: Agent, digest: str, *, by: User) -> ReplayReport | 
     rows = list(pairs.select_related("recorded", "run"))
     keys = [key for one in rows for key in (one.recorded_id, one.run_id)]
     steps: dict[int, list[AgentStep]] = {key: [] for key in keys if key}
-    found = AgentStep.objects.filter(run__in=steps).exclude(effect="")
+    refused: dict[int, Counter[str]] = {key: Counter() for key in steps}
+    found = AgentStep.objects.filter(run__in=steps).exclude(tool__startswith="_")
     fields = ("run", "tool", "tool_input", "effect", "answered_by")
     for step in found.only(*fields).order_by("run", "index"):
-        steps[step.run_id].append(step)
+        if step.effect:
+            steps[step.run_id].append(step)
+        else:
+            refused[step.run_id][step.tool] += 1
     runs = [
-        compare_replay(one.recorded, one.run, steps)
+        compare_replay(one.recorded, one.run, steps, refused[one.run.pk])
         for one in rows
         if one.recorded and one.run
     ]
-    return ReplayReport(replay, runs, list(count_calls(runs, steps)))
+    return ReplayReport(replay, runs, list(count_calls(runs, steps, refused)))
 
 
 def compare_replay(
-    recorded: Run, run: Run, steps: dict[int, list[AgentStep]]
+    recorded: Run, run: Run, steps: dict[int, list[AgentStep]], refused: Counter[str]
 ) -> ReplayedRun:
-    """Say what the draft did differently; the gravest difference counts."""
+    """Say what the draft did differently; the gravest difference counts.
+
+    `refused` are calls of `run` that were not valid, by tool.
+    """
     before, after = steps[recorded.pk], steps[run.pk]
     was = Counter(step.tool for step in before)
     now = Counter(step.tool for step in after)
@@ -187,6 +203,7 @@ def compare_replay(
     unrecorded = list_tools_answered(after, AnsweredBy.NO_RECORDING)
     other = list_tools_answered(after, AnsweredBy.OTHER_ARGUMENTS)
     new = [tool for tool in now - was if tool in writes]
+    now_refused = [tool for tool in was - now if tool in refused]
     change: ReplayChange
     tools: list[str] = []
     if run.status not in FINISHED_STATUSES:
@@ -197,6 +214,8 @@ def compare_replay(
         change, tools = "new_call", new
     elif unrecorded:
         change, tools = "no_recording", unrecorded
+    elif now_refused:
+        change, tools = "refused", now_refused
     elif was - now:
         change, tools = "fewer", list(was - now)
     elif other:
@@ -211,13 +230,17 @@ def list_tools_answered(steps: Iterable[AgentStep], by: str) -> list[str]:
 
 
 def count_calls(
-    runs: Iterable[ReplayedRun], steps: dict[int, list[AgentStep]]
+    runs: Iterable[ReplayedRun],
+    steps: dict[int, list[AgentStep]],
+    refused: dict[int, Counter[str]],
 ) -> Iterable[ReplayedCalls]:
     """Yield the calls by tool; those that change something come first."""
     was: Counter[str] = Counter()
     now: Counter[str] = Counter()
+    not_valid: Counter[str] = Counter()
     last: dict[str, AgentStep] = {}
     for one in runs:
+        not_valid += refused[one.run.pk]
         for key, counts in ((one.recorded.pk, was), (one.run.pk, now)):
             for step in steps[key]:
                 counts[step.tool] += 1
@@ -225,4 +248,11 @@ def count_calls(
     order = sorted(last, key=lambda tool: (last[tool].effect == "read", tool))
     for tool in order:
         step = last[tool]
-        yield ReplayedCalls(tool, step.effect, step.tool_input, was[tool], now[tool])
+        yield ReplayedCalls(
+            tool,
+            step.effect,
+            step.tool_input,
+            recorded=was[tool],
+            draft=now[tool],
+            refused=not_valid[tool],
+        )

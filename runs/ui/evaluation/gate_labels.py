@@ -16,11 +16,17 @@ CHANGE_LABELS: dict[str, Promise] = {
     "arguments": gettext_lazy("Other arguments"),
     "new_call": gettext_lazy("New call"),
     "fewer": gettext_lazy("Fewer calls"),
+    "refused": gettext_lazy("Calls refused"),
     "no_recording": gettext_lazy("No recording"),
     "failed": gettext_lazy("Failed"),
     "running": gettext_lazy("Running"),
 }
-CHANGE_TONES = {"new_call": "need", "arguments": "need", "failed": "bad"}
+CHANGE_TONES = {
+    "new_call": "need",
+    "arguments": "need",
+    "refused": "bad",
+    "failed": "bad",
+}
 
 
 class GateLine(NamedTuple):
@@ -159,6 +165,8 @@ def describe_replayed_run(one: ReplayedRun) -> str:
             return _("would send %(tools)s; the version did not") % {"tools": tools}
         case "fewer":
             return _("no longer calls %(tools)s as often") % {"tools": tools}
+        case "refused":
+            return _("calls %(tools)s, which now refuses the call") % {"tools": tools}
         case "no_recording":
             return _("%(tools)s has no recorded result") % {"tools": tools}
         case "arguments":

@@ -6,6 +6,7 @@ from string import ascii_uppercase
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from runs.evaluation.comparison import LEAST_CLEAR
 from runs.services.experiments.figures import (
     CandidateFigures,
     ComparisonFigures,
@@ -126,15 +127,20 @@ def begin_with_failed_runs(
 def describe_unscored_runs(
     figures: Sequence[CandidateFigures], letters: Mapping[int, str]
 ) -> str:
-    """Say how many runs of each candidate have no score; empty if all have one."""
+    """Say how many runs of each candidate have no score; empty if all have one.
+
+    Runs that failed another evaluator have a verdict, so all of these may have passed.
+    """
     found = [one for one in figures if one.not_scored]
     if not found:
         return ""
     total = sum(one.not_scored for one in found)
     parts = (f"{letters[one.candidate]} {one.not_scored}" for one in found)
     return ngettext(
-        "%(count)d run has no score and is left out: %(parts)s.",
-        "%(count)d runs have no score and are left out: %(parts)s.",
+        "%(count)d run has no score and is left out, though it may have passed: "
+        "%(parts)s.",
+        "%(count)d runs have no score and are left out, though they may have passed: "
+        "%(parts)s.",
         total,
     ) % {"count": total, "parts": ", ".join(parts)}
 
@@ -152,8 +158,10 @@ def describe_one_candidate(figures: CandidateFigures) -> str:
 
 def describe_visible_difference(compared: ComparisonFigures) -> str:
     """Say how small a difference so many examples cannot show."""
-    if compared.smallest_points >= 100:
-        return _("Paired by example. So few examples cannot show a difference.")
+    if compared.examples < LEAST_CLEAR:
+        return _(
+            "Paired by example. A clear difference needs at least %(least)d examples."
+        ) % {"least": LEAST_CLEAR}
     return _(
         "Paired by example. A difference under %(points)d points needs more than "
         "%(examples)d examples."

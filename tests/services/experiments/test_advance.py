@@ -372,19 +372,36 @@ def test_deleted_runs_leave_their_scores():
 
 
 def test_a_candidate_that_gets_worse_is_told_with_its_tag():
-    experiment = make_experiment(8, candidates=2, concurrency=20)
+    experiment = make_experiment(16, candidates=2, concurrency=40)
+    Example.objects.filter(number__gt=8).update(tags=["refund", "t"])
     turn(experiment)
     second = experiment.candidates.get(position=1)
     end_runs(experiment)
-    Run.objects.filter(experiment_run__candidate=second).update(output="no")
+    fell = Run.objects.filter(
+        experiment_run__candidate=second, experiment_run__example__number__gt=7
+    )
+    fell.update(output="no")
     experiment = turn(experiment)
 
     [compared] = load_stored_figures(experiment).comparisons
     assert (compared.kind, compared.worse, compared.worst_tag) == (
         "clearly_worse",
-        8,
-        "t",
+        9,
+        "refund",
     )
+
+
+def test_a_tag_that_all_examples_have_explains_nothing():
+    experiment = make_experiment(3, candidates=2)
+    turn(experiment)
+    end_runs(experiment)
+    second = experiment.candidates.get(position=1)
+    Run.objects.filter(experiment_run__candidate=second).update(output="no")
+
+    [compared] = load_stored_figures(turn(experiment)).comparisons
+
+    assert (compared.kind, compared.worst_tag) == ("could_be_chance", "")
+    assert (compared.low, compared.high, compared.has_interval) == (-1, 1, False)
 
 
 def test_a_tag_has_a_comparison_with_an_interval():

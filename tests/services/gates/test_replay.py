@@ -103,6 +103,25 @@ def test_the_gravest_difference_is_named(agent, steps, change, tools):
     assert (found.change, found.tools) == (change, tools)
 
 
+def test_a_call_that_the_draft_refuses_is_not_fewer_calls(agent):
+    for _ in range(2):
+        make_real_run(agent, "pay", "pay")
+    replay = start_input_replay(agent, by=agent.owner, count=2)
+    for one in replay.inputs.select_related("run"):
+        make_step(one.run, tool="pay", effect="side_effect", answered_by="recording")
+        make_step(one.run, tool="pay", effect="", status="failed")
+        make_step(one.run, tool="_Exception", effect="", status="failed")
+        Run.objects.filter(pk=one.run.pk).update(
+            status="succeeded", **fit("succeeded", timezone.now())
+        )
+
+    report = load_input_replay(agent, replay.digest, by=agent.owner)
+
+    assert {(one.change, one.tools) for one in report.runs} == {("refused", ("pay",))}
+    [calls] = report.calls
+    assert (calls.recorded, calls.draft, calls.refused) == (4, 2, 2)
+
+
 def test_a_run_that_fails_only_now_is_named(agent):
     make_real_run(agent, "pay")
 

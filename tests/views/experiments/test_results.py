@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from runs.models import Agent, Dataset, Experiment, Run, Score
 from runs.services.agents.publish import publish_agent
@@ -22,6 +23,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.figures import compute_figures
+from runs.services.experiments.report import build_experiment_report
 from runs.views.experiments import results
 from runs.views.experiments.progress import load_progress
 from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
@@ -300,6 +302,51 @@ def test_calls_of_called_agents_are_counted_and_listed(client, experiment):
     assert f'href="/runs/{child.pk}/?step=2"' in listed
     assert "other_run" not in listed
     assert "No matching calls" in client.get(f"{url}?q=look").content.decode()
+
+
+def test_runs_that_are_left_out_of_the_rate_are_named_beside_it(client, experiment):
+    draft = experiment.cells.filter(candidate__position=1, passed=True)
+    draft.update(passed=None, score=None)
+
+    experiment.figures = compute_figures(experiment, at="").model_dump(mode="json")
+    experiment.save()
+    page = " ".join(strip_tags(page_of(client, experiment)).split())
+
+    left_out = "2 runs have no score and are left out, though they may have passed: B 2"
+    assert left_out in page
+    assert "0% 2 left out 0 to" in page
+
+
+def test_few_examples_have_no_interval_of_the_difference(client, experiment):
+    experiment.cells.filter(candidate__position=0).update(passed=True)
+    experiment.cells.filter(candidate__position=1).update(passed=False)
+
+    experiment.figures = compute_figures(experiment, at="").model_dump(mode="json")
+    experiment.save()
+    page = " ".join(strip_tags(page_of(client, experiment)).split())
+
+    assert "could be chance: 0 of 3 examples improved, 3 regressed" in page
+    assert "A clear difference needs at least 7 examples." in page
+    assert "-100 to" not in page.replace("−", "-")
+    assert "are tagged" not in page
+
+
+def test_calls_without_a_recording_are_counted_and_listed(client, experiment):
+    run, now = Run.objects.first(), timezone.now()
+    missing = {"answered_by": "no_recording", "status": "failed"}
+    make_step(run, started_at=now, tool="refund", **missing)
+    make_step(run, started_at=now, tool="look", answered_by="recording")
+
+    experiment.figures = compute_figures(experiment, at="").model_dump(mode="json")
+    experiment.save()
+    page = " ".join(page_of(client, experiment).split())
+    url = f"/experiments/{experiment.pk}/not-recorded/"
+    listed = client.get(url).content.decode()
+
+    assert f'<a href="{url}">1 call had no recording</a>' in page
+    assert "refund" in listed
+    assert "look" not in listed
+    assert build_experiment_report(experiment).calls_not_recorded == 1
 
 
 def test_the_largest_rise_counts_although_another_candidate_fell(client, ann):
