@@ -28,6 +28,7 @@ from runs.serializers import run_json
 from runs.services.accounts.tokens import list_own_tokens
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import freeze_version, start_run
+from runs.services.search.human_waits import get_work_seconds
 from runs.services.spec.freeze import variables_of_agent
 from runs.ui.code_colors import CodeColors
 from runs.views.people import pop_new_token
@@ -177,6 +178,9 @@ class ExampleResponse(NamedTuple):
     status: int | None
     """Of HTTP; None until the run is over."""
     html: SafeString
+    seconds: float | None = None
+    first_token: float | None = None
+    """Seconds from the first request to a model to its first text."""
 
 
 def find_example_response(
@@ -202,4 +206,6 @@ def find_example_response(
         run,
         error.status if error is not None else 200,
         mark_safe(CodeColors().highlight(code, "json")),  # noqa: S308  (escaped there)
+        get_work_seconds(run),
+        run.calls.order_by("number").values_list("first_token", flat=True).first(),
     )

@@ -21,7 +21,8 @@ def test_runs_are_selected_queued_and_scored_with_the_keyboard(browser, lived_in
     page.goto(f"{lived_in.url}/runs/?status=succeeded")
     for key in ("j", "x", "j", "x"):
         page.keyboard.press(key)
-    page.click(".bulk button:has-text('Queue')")
+    page.click("#run-more summary")
+    page.click("#run-more button:has-text('Add to queue')")
     page.click("button:has-text('Add to queue')")
     expect(page.locator("#queue-runs tbody tr")).to_have_count(2)
 

@@ -40,6 +40,7 @@ def test_runs_are_filtered_tagged_and_opened(page, lived_in):
     expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed")
     number = rows.first.locator("td.sel input").get_attribute("value")
     rows.first.locator("td.sel input").check()
+    page.click("#run-more summary")
     page.fill("#chosen-tag", "plain")
     page.click("button[value=tag]")
     expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed")

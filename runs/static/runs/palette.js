@@ -296,6 +296,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "n" && !document.querySelector("dialog[open]"))
       document.querySelector("[data-new]")?.click();
+    if (event.key === "c" && !document.querySelector("dialog[open]"))
+      document.querySelector("[data-copy-key]")?.click();
     if (event.key !== "/") return;
     event.preventDefault();
     open();

@@ -14,6 +14,7 @@
     boxOf(row).checked = isOn;
     last = row.id;
     releaseUnseen();
+    row.scrollIntoView({ block: "nearest" }); // the bar of actions may have come
   }
   // "All matching runs" is cleared when its bar is hidden, and when the filters change.
   function releaseAll() {
@@ -37,6 +38,7 @@
     const row = box.closest("tr");
     if (event.shiftKey && box.checked) selectRange(row);
     last = row.id;
+    row.scrollIntoView({ block: "nearest" });
   });
   // The box of the heads selects the page; that of the bar, the page or nothing.
   document.addEventListener("change", (event) => {
@@ -273,6 +275,10 @@
     if (event.key === "Enter" && event.target.matches("#run-choices td.sel input")) {
       event.preventDefault(); // a form would do what its first button says
       linkOf(event.target.closest("tr")).click();
+    }
+    if (event.key === "Enter" && event.target.id === "chosen-tag") {
+      event.preventDefault();
+      find("#run-choices [value=tag]").click();
     }
     const isControl =
       event.key === " " && event.target.closest("input, button, summary");

@@ -199,6 +199,9 @@ PAGE_SHORTCUTS = {
     ),
     "agent-edit": _AGENT,
     "agent-create": _NEW_AGENT,
+    "agent-code": ShortcutGroup(
+        _("Use from code"), (Shortcut(("c",), _("Copy the example")),)
+    ),
     "tool-create": _TOOL,
     "tool-detail": _TOOL,
     "prompt-detail": _EDITOR,

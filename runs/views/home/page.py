@@ -59,10 +59,9 @@ def home(request: HtmxRequest) -> HttpResponse:
     counts_tests = is_counting_tests(request)
     period = read_period(request.GET)
     period = replace(period, counts_tests=counts_tests, mine=mine)
-    run_count = runs[:MIN_RUNS].count()
     figures = (
         build_figures_context(runs, request.user, period, mine=mine)
-        if run_count == MIN_RUNS
+        if has_enough_runs(runs, counts_tests=counts_tests)
         else {}
     )
     page, part = "home/home.html", "home/_period.html"
@@ -72,7 +71,7 @@ def home(request: HtmxRequest) -> HttpResponse:
         return render_page_or_part(request, page, part, context | figures)
     context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
     context["attention"] = list_attention(request.user, mine=mine)
-    if not mine and not run_count:
+    if not mine and not runs.exists():
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
         return render(request, "home/start.html", context | welcome)
     steps = list_first_steps(request.user)
@@ -132,6 +131,12 @@ def is_counting_tests(request: HtmxRequest) -> bool:
 
 def select_counted_runs(runs: QuerySet[Run], *, counts_tests: bool) -> QuerySet[Run]:
     return runs if counts_tests else runs.filter(is_test=False)
+
+
+def has_enough_runs(runs: QuerySet[Run], *, counts_tests: bool) -> bool:
+    """Whether figures of the counted runs would say something."""
+    counted = select_counted_runs(runs, counts_tests=counts_tests)
+    return counted.filter(parent_step=None)[:MIN_RUNS].count() == MIN_RUNS
 
 
 def _build_runs_context(

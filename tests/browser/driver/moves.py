@@ -163,7 +163,7 @@ MOVES: dict[str, Move] = {
     "runs-delete": partial(
         press,
         path="/runs/?status=succeeded",
-        buttons=[f"{ROW}:nth-child(9) input"],
+        buttons=[f"{ROW}:nth-child(9) input", "#run-more summary"],
         leading_on=["button[value=delete]"],
     ),
     "runs-filters": partial(

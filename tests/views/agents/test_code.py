@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -12,7 +13,14 @@ from runs.models import ApiToken, Run
 from runs.services.accounts.tokens import create_token
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import get_or_create_spec
-from tests.make import make_agent, make_prompt, make_run, make_user, make_version
+from tests.make import (
+    make_agent,
+    make_call,
+    make_prompt,
+    make_run,
+    make_user,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -103,10 +111,16 @@ def test_the_example_is_sent_from_the_page_and_its_response_shown(browser, ann, 
     assert 'hx-select="#agent-response"' in waiting
     assert example_of(waiting).startswith("curl")
 
-    Run.objects.update(status="succeeded", output="Not much.", ended_at=timezone.now())
+    make_call(run, first_token=0.4)
+    now = timezone.now()
+    times = {"started_at": now - timedelta(seconds=3), "ended_at": now}
+    Run.objects.update(status="succeeded", output="Not much.", cost="0.25", **times)
     page = browser.get(there).content.decode()
     assert "hx-select" not in page
     assert "HTTP 200" in page
+    assert "3.0 s" in page
+    assert "$0.25" in page
+    assert "First token after 0.4" in page
     body = json.loads(response_of(page))
     assert body["choices"][0]["message"]["content"] == "Not much."
     assert (body["model"], body["id"]) == ("helper@1", f"chatcmpl-{run.pk}")
