@@ -250,21 +250,24 @@ def test_a_marked_line_moves_with_the_text_until_it_is_changed(opened, lived_in)
         "document.querySelector('[name=code]').dispatchEvent(new CustomEvent("
         "'editor:error', { detail: { line: 2, text: 'division by zero' } }))"
     )
+    problem = opened.locator(".editor > footer > .problem")
     expect(wrong).to_have_text("1 / x")
+    expect(problem).to_have_text("Line 2: division by zero")
 
     opened.keyboard.press("Control+Home")
     opened.keyboard.press("Enter")
     expect(wrong).to_have_text("1 / x")
-    expect(wrong).to_have_attribute("data-error", "division by zero")
+    expect(problem).to_have_text("Line 3: division by zero")
     opened.keyboard.press("Control+End")
     opened.keyboard.type("1")
     expect(wrong).to_have_count(0)
+    expect(problem).to_have_text("")
 
 
 @pytest.mark.parametrize("opened", SIZES, indirect=True)
 def test_the_place_of_the_caret_and_the_lines_are_counted(opened, lived_in):
     open_code(opened, lived_in.url, "a = 1\nb = 2")
-    place, size, _help = opened.locator(".editor > footer > span").all()
+    _problem, place, size, _help = opened.locator(".editor > footer > span").all()
 
     opened.keyboard.press("Control+Home")
     expect(place).to_have_text("Line 1, column 1")

@@ -97,6 +97,8 @@ class ArgumentsForm(forms.Form):
             else:
                 field = build_argument_field(inner, required=is_required)
             field.label, field.kind = label, describe_argument_type(inner)  # type: ignore[attr-defined]  # for the template
+            if isinstance(field, TextListField):
+                field.kind = _("%(type)s (one per line)") % {"type": field.kind}  # type: ignore[attr-defined]  # for the template
             field.help_text = str(inner.get("description", ""))
             set_error_messages(label, field, label=label)
             self.fields[label], self.paths[label] = field, path
@@ -142,7 +144,14 @@ def build_argument_field(part: dict[str, Any], *, required: bool) -> forms.Field
         return NumberField(required=required, initial=initial)
     if kind == "string":
         return TextField(required=required, initial=initial)
+    if kind == "array" and is_text(part.get("items")):
+        # An empty default is the same as no value.
+        return TextListField(required=required, initial=initial or None)
     return JsonValueField(required=required, initial=initial)
+
+
+def is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "string"
 
 
 class TextField(forms.CharField):
@@ -219,6 +228,40 @@ class JsonValueField(JsonField):
 
     def validate(self, value: Any) -> None:
         """Take null, too: whether something was entered is checked before."""
+
+
+class TextListField(JsonValueField):
+    """A list of texts, one per line; JSON if lines cannot hold exactly this list."""
+
+    widget = forms.Textarea(attrs={"rows": 2, "class": "mono"})
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            text = "\n".join(value)
+            if value and parse_text_list(text) == value:
+                return text
+        return super().prepare_value(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what was typed, which is shown again as it is."""
+        return data if data is None else InvalidJSONInput(data)
+
+    def clean(self, value: Any) -> Any:
+        found = parse_text_list(value or "")
+        return super().clean(json.dumps(found) if found else value)
+
+
+def parse_text_list(text: str) -> list[Any]:
+    """Return the list that is typed as JSON, or the lines that are not blank."""
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, list):
+            return found
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [line for line in lines if line.strip()]
 
 
 class ValueChoiceField(forms.Field):

@@ -30,8 +30,6 @@ from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 
 TRY_SECONDS = 10.0
-MAX_TEXT = 100_000
-"""Characters of a result that the page shows."""
 STOPPED = "You stopped the call."
 NOT_YOURS = "Only people who can edit the tool can test values that are not saved."
 NEEDS_APPROVAL = (
@@ -52,7 +50,6 @@ class TryResult:
     error: str
     """A sentence; empty where it worked."""
     seconds: float
-    is_cut: bool = False
     exchange: ExchangeLog = field(default_factory=ExchangeLog)
     """What was received over HTTP, of tools that are one request."""
     error_line: int | None = None
@@ -164,10 +161,9 @@ def call_for_result(
     took = time.perf_counter() - began
     text = "" if error else replace_unstorable(format_tool_value(value))
     return TryResult(
-        text[:MAX_TEXT],
+        text,
         error,
         took,
-        is_cut=len(text) > MAX_TEXT,
         exchange=exchange,
         error_line=find_error_line(error) if spec.kind == "python" else None,
         is_structured=isinstance(value, dict | list),

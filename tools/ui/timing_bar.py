@@ -15,6 +15,9 @@ LEAST = 0.8
 LEAST_PREPARATION = 0.005
 """Seconds before the request that are shown."""
 
+LEAST_SHOWN = 0.0005
+"""Seconds of a phase that are not written as 0 ms."""
+
 
 class TimingPhase(NamedTuple):
     """One phase: its label, and its place on the bar in percent."""
@@ -31,9 +34,10 @@ def build_timing_bar(phases: Mapping[str, float], seconds: float) -> list[Timing
 
     What came before the request, such as loading the tool, is a phase, too.
     """
-    if sum(phases.values()) <= 0:
-        return []
     before = seconds - sum(phases.values())
+    phases = {name: took for name, took in phases.items() if took >= LEAST_SHOWN}
+    if not phases:
+        return []
     if before >= LEAST_PREPARATION:
         phases = {"prepare": before, **phases}
     total = sum(phases.values())

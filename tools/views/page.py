@@ -1,6 +1,6 @@
 """The page of one tool: its form, and the pane that tests it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from django.contrib import messages
@@ -86,6 +86,16 @@ def refuse_stale_form(form: ToolForm, seen: str) -> OtherSave | None:
     return other
 
 
+def iter_changed_inputs(form: ToolForm) -> Iterator[str]:
+    """Yield the names of inputs whose typed values differ from the stored ones."""
+    for name in form.changed_data:
+        typed, stored = form[name].value(), form[name].initial
+        is_text = isinstance(typed, str) and isinstance(stored, str)
+        if is_text and typed.replace("\r\n", "\n") == stored.replace("\r\n", "\n"):
+            continue  # browsers change line breaks
+        yield f"{name}-shape" if name == "args_schema" else name
+
+
 def save_tool_form(form: ToolForm, *, by: User) -> Tool:
     tool: Tool = form.save(commit=False)
     given = form.cleaned_data
@@ -124,6 +134,7 @@ def render_tool_form(
         "seen": stored.revision if seen is None else seen,
         "form": form,
         "other": other,
+        "changed": " ".join(iter_changed_inputs(form)) if form.errors else "",
         "groups": build_form_groups(form, notes=shown),
         "pane": pane,
         "is_pasted": left_out is not None,

@@ -39,6 +39,8 @@ from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
 from tools.views.trial_arguments import TrialArguments, open_typed_arguments
 
 SHOWN_TRIALS = 6
+MAX_SHOWN_TEXT = 100_000
+"""Characters of a result that the page shows."""
 TOOL_FORM_ID = "tool-form"
 DRAFT_NAME = re.compile(r"[0-9a-f]{16}")
 
@@ -130,9 +132,19 @@ class TrialPane:
         return build_timing_bar(self.result.exchange.phases, self.result.seconds)
 
     @property
-    def model_text(self) -> str:
+    def whole_text(self) -> str:
         """What the model gets: the value, or the sentence of an error."""
         return (self.result.value_text or self.result.error) if self.result else ""
+
+    @property
+    def model_text(self) -> str:
+        """As much of it as the page shows."""
+        return self.whole_text[:MAX_SHOWN_TEXT]
+
+    @property
+    def shown_limit(self) -> int:
+        """Characters that are shown of a longer result; 0 if all are shown."""
+        return MAX_SHOWN_TEXT if len(self.whole_text) > MAX_SHOWN_TEXT else 0
 
     @property
     def opens_with_model_text(self) -> bool:
@@ -145,7 +157,7 @@ class TrialPane:
     @property
     def returned_text(self) -> str:
         """A returned list or object, with line breaks and colors."""
-        return render_colored_json(self.result.value_text) if self.result else ""
+        return render_colored_json(self.model_text)
 
     @property
     def no_result(self) -> StrOrPromise:

@@ -95,13 +95,23 @@ function mount(area) {
     findColors,
     complete: completions(area),
     keys: { Tab: ({ shiftKey }) => (shiftKey ? dedent() : indent()), Enter: newLine },
+    onMark: sayProblem,
   });
   editor.footer.innerHTML =
+    '<span class="problem" role="status"></span>' +
     '<span class="num"></span><span class="num"></span><span class="end"></span>';
   editor.footer.lastChild.textContent = gettext(
     "Tab indents. Escape, then Tab leaves the editor.",
   );
-  const update = () => describe(editor.footer.children, area);
+  const [problem, ...places] = editor.footer.children;
+  function sayProblem({ line, text }) {
+    const values = { line, problem: text };
+    problem.textContent =
+      line > 0 && text
+        ? interpolate(gettext("Line %(line)s: %(problem)s"), values, true)
+        : "";
+  }
+  const update = () => describe(places, area);
   area.addEventListener("input", update);
   document.addEventListener("selectionchange", () => {
     if (document.activeElement === area) update();

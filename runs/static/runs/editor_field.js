@@ -3,8 +3,12 @@
 
 // `findColors(text)` yields {from, to, name} in order. `complete(text, place, isAsked)`
 // returns {from, options: [{label, detail, text, to}]} or null. `keys` acts on keys and
-// returns whether it did. The result can edit the text, and mark a line.
-export function createEditor(area, { findColors, complete, isWrapped, keys = {} }) {
+// returns whether it did. The result can edit the text, and mark a line; `onMark` is
+// called with {line, text} when another one is marked, or it moves.
+export function createEditor(
+  area,
+  { findColors, complete, isWrapped, keys = {}, onMark },
+) {
   const make = (name, className) =>
     Object.assign(document.createElement(name), { className });
   const frame = make("div", "editor");
@@ -38,8 +42,10 @@ export function createEditor(area, { findColors, complete, isWrapped, keys = {} 
     const drawn = document.createDocumentFragment();
     drawn.append(...added);
     lines.insertBefore(drawn, after);
-    if (wrong.line > shown.length - same) wrong.line += added.length - removed.length;
-    else if (wrong.line > first) wrong.line = 0; // the marked line was changed
+    if (wrong.line > shown.length - same) {
+      wrong.line += added.length - removed.length;
+      onMark?.(wrong);
+    } else if (wrong.line > first) mark(0); // the marked line was changed
     shown = keysOf;
     frame.style.setProperty("--digits", String(shown.length).length);
     area.scrollTop = 0;
@@ -49,10 +55,9 @@ export function createEditor(area, { findColors, complete, isWrapped, keys = {} 
     lines.querySelector(".wrong")?.classList.remove("wrong");
     wrong = { line, text };
     const marked = lines.children[line - 1];
+    onMark?.(wrong);
     if (!marked) return;
     marked.classList.add("wrong");
-    if (text) marked.dataset.error = text;
-    else delete marked.dataset.error;
     marked.scrollIntoView({ block: "nearest" });
   }
 

@@ -16,17 +16,20 @@
   }
 
   function changedNames(form) {
-    const { before } = states.get(form),
+    const { before, refused } = states.get(form),
       now = contentOf(form);
-    return [...new Set([...before.keys(), ...now.keys()])].filter(
+    const changed = [...before.keys(), ...now.keys()].filter(
       (name) => before.get(name) !== now.get(name),
     );
+    return [...new Set([...refused, ...changed])];
   }
 
   function labelOf(form, name) {
     const found = form.elements.namedItem(name);
-    const input = found instanceof RadioNodeList ? found[0] : found;
-    const field = input?.closest(input.closest(".schema") ? ".field" : ".field, label");
+    const isGroup = found instanceof RadioNodeList;
+    const input = isGroup ? found[0] : found;
+    const isPart = isGroup || input?.closest(".schema");
+    const field = input?.closest(isPart ? ".field, fieldset" : ".field, label");
     const label = field?.querySelector("label, legend, .label") ?? field;
     return label?.firstChild?.nodeValue?.trim() || label?.innerText?.trim() || "";
   }
@@ -65,7 +68,10 @@
     for (const form of document.querySelectorAll("form[data-guard]")) {
       const isRefused =
         form.querySelector("#part-mistakes") !== null || "unsavedDraft" in form.dataset;
-      states.set(form, { before: contentOf(form), isRefused, isLeaving: false });
+      // The server names what differs from the stored values in a form that it refused.
+      const refused = form.dataset.changed?.split(" ").filter(Boolean) ?? [];
+      const before = contentOf(form);
+      states.set(form, { before, refused, isRefused, isLeaving: false });
       showState(form);
     }
   });

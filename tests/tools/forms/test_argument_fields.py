@@ -46,6 +46,50 @@ def test_an_empty_value_is_a_value(text):
     assert form.tool_input() == {"it": json.loads(text)}
 
 
+TEXTS = {"properties": {"it": {"type": "array", "items": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("2026-11-26", ["2026-11-26"]),
+        ("a\r\n\r\nb c\r\n", ["a", "b c"]),
+        ('["a", ""]', ["a", ""]),
+        ("[]", []),
+        ("[draft] a", ["[draft] a"]),
+    ],
+)
+def test_texts_are_typed_one_per_line_or_as_json(typed, value):
+    form = ArgumentsForm({"arg-it": typed}, schema=TEXTS)
+
+    assert form.is_valid()
+    assert form.tool_input() == {"it": value}
+    assert form["it"].value() == typed
+
+
+def test_a_list_without_lines_is_omitted():
+    form = ArgumentsForm({"arg-it": " \n"}, schema=TEXTS)
+
+    assert form.is_valid()
+    assert form.tool_input() == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (["a", "b"], "a\nb"),
+        (["a", ""], '[\n  "a",\n  ""\n]'),
+        (["a\nb"], '[\n  "a\\nb"\n]'),
+        ([], "[]"),
+    ],
+)
+def test_texts_are_shown_one_per_line_where_that_keeps_them(value, text):
+    form = ArgumentsForm(schema=TEXTS, values={"it": value})
+
+    assert form["it"].value() == text
+    assert form.fields["it"].kind == "list of texts (one per line)"
+
+
 class Unit(StrEnum):
     C = "celsius"
     F = "fahrenheit"

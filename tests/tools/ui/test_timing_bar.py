@@ -11,6 +11,13 @@ def test_the_time_before_the_request_is_a_phase():
     assert float(found[0].width.rstrip("%")) > 70
 
 
+def test_a_phase_of_no_time_is_left_out():
+    found = build_timing_bar({"connect": 0.0001, "waiting": 0.004}, 0.005)
+
+    assert [one.name for one in found] == ["waiting"]
+    assert build_timing_bar({"connect": 0.0001, "waiting": 0.0002}, 0.003) == []
+
+
 def test_a_call_that_is_only_its_request_has_no_preparation():
     found = build_timing_bar({"connect": 0.001, "waiting": 0.004}, 0.006)
 

@@ -143,3 +143,12 @@ def test_code_without_a_result_is_saved_with_a_warning(client):
 
     assert Tool.objects.exists()
     assert "The result is always empty" in page.text
+
+
+def test_a_refused_form_names_what_is_unsaved(client):
+    client.post(CREATE, {**FORM, "code": f"\r\n{AGE}".replace("\n", "\r\n")})
+    typed = {**FORM, "code": AGE, "args_schema-shape": "function", "memory_mb": "1"}
+
+    page = client.post("/tools/age/", {**typed, "description": "New."}).text
+
+    assert 'data-changed="description code memory_mb"' in page

@@ -282,7 +282,18 @@ def test_the_result_has_its_size_in_characters_and_tokens(client):
 
     page = " ".join(tried(client, tool).content.decode().split())
 
-    assert "1600 characters, about 401 tokens" in page
+    assert "1,600 characters, about 401 tokens" in page
+
+
+def test_a_large_result_says_what_is_shown_and_what_the_model_gets(client):
+    tool = make_tool(kind="python", config={"code": "'word' * 50_000"})
+
+    page = " ".join(tried(client, tool).content.decode().split())
+
+    assert "200,000 characters, about 50,001 tokens" in page
+    assert "This page shows the first 100,000 characters. In a run, the" in page
+    assert "word" * 25_000 in page
+    assert "word" * 25_001 not in page
 
 
 def test_a_failed_try_says_how_often_a_run_would_retry(client):

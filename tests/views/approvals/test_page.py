@@ -616,12 +616,19 @@ def test_untouched_fields_are_no_edit(client, ann):
     assert (decision.answer, decision.edited_input) == ("approved", None)
 
 
+TEXTS = {"type": "array", "items": {"type": "string"}}
+
+
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        pytest.param(
-            {"type": "array", "items": {"type": "string"}}, ["a", "é"], id="list"
-        ),
+        pytest.param(TEXTS, ["a", "é"], id="list"),
+        pytest.param(TEXTS, ["one\r\ntwo", " a "], id="list with a line break"),
+        pytest.param(TEXTS, ["a", ""], id="list with an empty text"),
+        pytest.param(TEXTS, ["[1]"], id="list with a text that is a JSON list"),
+        pytest.param(TEXTS, [], id="empty list of texts"),
+        pytest.param(TEXTS, "a", id="text instead of a list"),
+        pytest.param(TEXTS, [1], id="list of other values"),
         pytest.param({}, ["a", {"b": None}], id="list of any type"),
         pytest.param({}, "text", id="text of any type"),
         pytest.param({}, "[1]", id="text that is JSON"),

@@ -97,18 +97,30 @@
   function declarePlaceholders() {
     clearTimeout(pause);
     pause = setTimeout(() => {
-      const wanted = [...url.value.matchAll(/\{([A-Za-z_]\w*)\}/g)];
       const rows = [...form.querySelectorAll(".schema-name input")];
       const known = new Set(["input", ...rows.map((row) => row.value)]);
-      const names = [...new Set(wanted.map((match) => match[1]))].filter(
-        (name) => !known.has(name),
+      const placed = listPlaceholders();
+      const names = [...placed].filter((name) => !known.has(name));
+      const left = rows.filter(
+        (row) => declared.has(row.value) && !placed.has(row.value),
       );
+      for (const name of placed) declared.add(name);
       if (names.length === 0 || form.elements.args_schema) return;
+      if (names.length === 1 && left.length === 1) {
+        left[0].value = names[0]; // the placeholder was renamed
+        left[0].dispatchEvent(new Event("input", { bubbles: true }));
+        return;
+      }
       focused = document.activeElement;
       requestSchema(`add:${names.join(",")}`);
     }, 600);
   }
   const url = form?.elements.url;
+  const listPlaceholders = () =>
+    new Set(
+      [...(url?.value ?? "").matchAll(/\{([A-Za-z_]\w*)\}/g)].map((match) => match[1]),
+    );
+  const declared = listPlaceholders();
   url?.addEventListener("input", declarePlaceholders);
   // What was typed before this script had loaded, or is restored by the browser.
   addEventListener("pageshow", () => {
@@ -119,9 +131,12 @@
     form?.addEventListener(name, (event) => {
       if (DECLARES.test(event.target.name ?? "")) follow();
     });
+  let schema = document.getElementById("tool-schema");
   document.addEventListener("htmx:after:swap", (event) => {
     const { target } = event.detail.ctx;
-    if (target?.id === "tool-schema") {
+    const shown = document.getElementById("tool-schema");
+    if (target?.id === "tool-schema" && shown !== schema) {
+      schema = shown; // the event also comes if nothing was swapped
       follow();
       focused?.focus();
       focused = null;
@@ -159,6 +174,7 @@
     if (event.target.matches("[data-refresh], [name=trial], [name=switch_to]")) return;
     isCalling = true;
     isCanceled = false;
+    callButton().ariaDisabled = "true";
     sayCanceled();
     const began = Date.now();
     clearInterval(clock);
@@ -178,6 +194,7 @@
     clearInterval(clock);
     isCalling = false;
     isCanceled = true;
+    callButton().ariaDisabled = null;
     sayCanceled();
     callButton().focus();
     setTimeout(() => {
@@ -189,6 +206,20 @@
     const word = isCanceled ? gettext("Canceled") : "";
     if (place.textContent !== word) place.textContent = word;
   }
+
+  // One call at a time: the button waits for its result, or for Stop.
+  addEventListener(
+    "click",
+    (event) => {
+      if (!event.target.closest("[data-call][aria-disabled]")) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true,
+  );
+  document.addEventListener("htmx:finally:request", (event) => {
+    if (isCalling && pane().contains(event.target)) callButton().ariaDisabled = null;
+  });
 
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-stop]")) stopCall();
