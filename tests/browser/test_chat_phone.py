@@ -101,3 +101,28 @@ def test_chromium_finds_that_the_chat_can_be_installed(phone, site):
     assert manifest["errors"] == []
     # Contexts of a test are incognito windows, which install nothing.
     assert {one["errorId"] for one in found} <= {"in-incognito"}
+
+
+def test_a_message_that_cannot_be_sent_stays_and_is_sent_again(phone, site):
+    page = signed_in(phone, site.url, "bo", "secret")
+    page.goto(f"{site.url}/chat/brisk/")
+    box, asked = page.locator("#id_input"), page.locator(".ask")
+    note = page.get_by_text("No connection. The message could not be sent.")
+
+    for number in (1, 2):  # of a new conversation, and of one that exists
+        phone.set_offline(True)
+        here = page.url
+        box.fill(f"Question {number}")
+        box.press("Enter")
+        expect(note).to_be_visible()
+        assert page.url == here
+        assert violations(page) == []
+        box.press("Enter")
+        expect(note).to_have_count(1)
+        expect(box).to_have_value(f"Question {number}")
+        phone.set_offline(False)
+        page.click("button:has-text('Send again')")
+        expect(asked).to_have_count(number)
+        expect(asked.last).to_have_text(f"Question {number}")
+        expect(page.locator("[data-send]")).to_be_visible()
+        expect(box).to_have_value("")

@@ -376,7 +376,7 @@
   function showProblem(event, text) {
     const { sourceEvent, response } = event.detail.ctx ?? {};
     if (!BY_HAND.includes(sourceEvent?.type)) {
-      if (!response || response.status >= 502) fail();
+      if (!response || response.status >= 502) setLost("part", "away");
       return;
     }
     const place = document.querySelector("#part-toasts [role=alert]");

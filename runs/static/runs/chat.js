@@ -39,6 +39,37 @@
   document.addEventListener("submit", (event) => {
     if (event.target.id === "chat-form" && !event.defaultPrevented) sent = input.value;
   });
+  // A message is sent in the background: without a connection, the page and its text stay.
+  const unsent = document.getElementById("chat-unsent");
+  document.addEventListener("submit", async (event) => {
+    const { target: form, submitter } = event;
+    const field = form.querySelector("[name=input]");
+    const isMessage = unsent && form.querySelector("[enterkeyhint=send]");
+    if (event.defaultPrevented || !isMessage || "asPage" in form.dataset) return;
+    event.preventDefault();
+    const body = new FormData(form, submitter);
+    form.querySelector(".unsent")?.remove();
+    try {
+      const answer = await fetch(form.action, {
+        method: "POST",
+        body,
+        headers: { "HX-Request": "true" },
+      });
+      const page = answer.headers.get("HX-Redirect");
+      if (page) return location.assign(page);
+    } catch {
+      sent = null;
+      delete form.dataset.sent;
+      field.value ||= submitter?.name === "suggestion" ? submitter.value : "";
+      field.dispatchEvent(new Event("input", { bubbles: true })); // a draft again
+      form.prepend(unsent.content.cloneNode(true));
+      return;
+    }
+    // Refused, or signed out: the answer is a page, with the reasons.
+    delete form.dataset.sent;
+    form.dataset.asPage = "";
+    form.requestSubmit(submitter?.isConnected ? submitter : null);
+  });
   addEventListener("pagehide", () => {
     if (sent === null || input.value === sent) return;
     const isMore = input.value.startsWith(sent);

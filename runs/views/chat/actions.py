@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from runs.forms.runs.inputs import RunForm
 from runs.forms.runs.limits import LimitsForm
@@ -52,7 +53,7 @@ def chat_say(request: HtmxRequest, slug: str) -> HttpResponse:
         except RunsError as error:
             form.add_error(None, str(error))
         else:
-            return redirect("chat-conversation", slug, run.conversation_id)
+            return redirect_to_conversation(request, slug, run.conversation_id)
     if conversation is None:
         return render_new_conversation(request, agent, form)
     return render_conversation(request, conversation, form)
@@ -73,8 +74,16 @@ def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
         new = branch_conversation(conversation, at=run, by=request.user, inputs=inputs)
     except RunsError as refused:
         messages.error(request, str(refused))
-        return redirect("chat-conversation", slug, pk)
-    return redirect("chat-conversation", slug, new.conversation_id)
+        return redirect_to_conversation(request, slug, pk)
+    return redirect_to_conversation(request, slug, new.conversation_id)
+
+
+def redirect_to_conversation(
+    request: HtmxRequest, slug: str, pk: int | None
+) -> HttpResponse:
+    """Redirect; the script that sent a message opens the page itself."""
+    url = reverse("chat-conversation", args=[slug, pk])
+    return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
 
 
 @require_POST

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.htmx import HtmxRequest, render_page_or_part, wants_part
+from runs.htmx import HtmxRequest, get_return_url, render_page_or_part, wants_part
 from runs.models import Agent, AgentVersion, Experiment, Run, Schedule
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.publish import (
@@ -74,17 +74,21 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
     except RunsError as error:
         messages.error(request, str(error))
         return redirect("agent-edit", pk=pk)
+    page = reverse("agent-detail", args=[pk])
     if is_new:
-        say_published(request, version)
+        say_published(request, version, here=page)
     else:
         text = _("Not published: nothing has changed since version %(number)s.")
         messages.success(request, text % {"number": version.number})
     warn_of_unlisted_model(request, agent)
-    return redirect("agent-detail", pk=pk)
+    return redirect(page)
 
 
-def say_published(request: HtmxRequest, version: AgentVersion) -> None:
-    """Say that runs use a version; its undo publishes the one before again."""
+def say_published(request: HtmxRequest, version: AgentVersion, *, here: str) -> None:
+    """Say that runs use a version; its undo publishes the one before again.
+
+    The undo leads to the page `here`.
+    """
     text = _("Version %(number)s published. Runs use it from now on.")
     text %= {"number": version.number}
     earlier = AgentVersion.objects.filter(
@@ -94,7 +98,8 @@ def say_published(request: HtmxRequest, version: AgentVersion) -> None:
         messages.success(request, text)
         return
     url = reverse("agent-publish-again", args=[version.agent_id, earlier.number])
-    add_message_with_undo(request, text, url, newest=str(version.number))
+    newest = str(version.number)
+    add_message_with_undo(request, text, url, newest=newest, undo="1", here=here)
 
 
 @require_http_methods(["GET", "POST"])
@@ -124,8 +129,16 @@ def agent_publish_again(request: HtmxRequest, pk: int, number: int) -> HttpRespo
     except RunsError as refused:
         messages.error(request, str(refused))
         return redirect("agent-versions", pk=pk)
-    say_published(request, again)
-    return redirect("agent-versions", pk=pk)
+    page = get_return_url(request, reverse("agent-versions", args=[pk]))
+    if "undo" in request.POST:
+        text = _(
+            "Publishing undone. Runs use the content of version %(earlier)s again, as "
+            "version %(number)s."
+        )
+        messages.success(request, text % {"earlier": number, "number": again.number})
+    else:
+        say_published(request, again, here=page)
+    return redirect(page)
 
 
 def render_publish_again_page(

@@ -34,7 +34,10 @@ class ResultGroup(NamedTuple):
 
 
 def find_places(user: User, text: str) -> list[ResultGroup]:
-    """Return what matches, by kind; without a text, pages, actions and newest runs."""
+    """Return what matches, by kind; without a text, pages, actions and newest runs.
+
+    The runs come first if the text is the number of one.
+    """
     places = list_main_pages(user) + (list_lower_pages(user) if text else [])
     pages = [result for result in places if _matches(result.label, text)]
     actions = [one for one in list_actions(user) if _matches(one.label, text)]
@@ -43,8 +46,12 @@ def find_places(user: User, text: str) -> list[ResultGroup]:
         ResultGroup("actions", _("Actions"), _put_prefixes_first(actions, text)),
         ResultGroup("agents", _("Agents"), _find_agents(user, text) if text else []),
         ResultGroup("tools", _("Tools"), _find_tools(user, text) if text else []),
-        ResultGroup("runs", _("Runs"), find_runs(user, text)),
     ]
+    runs = ResultGroup("runs", _("Runs"), find_runs(user, text))
+    number = parse_run_number(text)
+    url = None if number is None else reverse("run-detail", args=[number])
+    is_first = url in [run.url for run in runs.results]
+    groups.insert(0 if is_first else len(groups), runs)
     return [group for group in groups if group.results]
 
 

@@ -130,6 +130,19 @@ def listed(page):
     return re.findall(r'class="clip grow">(.*?)</span>', part)
 
 
+def test_a_script_that_sends_a_message_gets_the_address_of_its_page(client, ann):
+    make_agent(ann, slug="planner")
+    headers = {"HX-Request": "true"}
+    sent = client.post("/chat/planner/say/", {"input": "Hello"}, headers=headers)
+    run = Run.objects.get()
+    page = f"/chat/planner/{run.conversation_id}/"
+    again = client.post(f"{page}{run.pk}/branch/", headers=headers)
+
+    assert (sent.status_code, sent.headers["HX-Redirect"]) == (200, page)
+    assert again.status_code == 200
+    assert again.headers["HX-Redirect"].startswith("/chat/planner/")
+
+
 def test_search_finds_titles_questions_and_answers_once_each(client, agent):
     first = say(client, "Is it RAINING in Oslo?")
     finish(first, "Only in **Bergen**.")

@@ -51,12 +51,17 @@ def test_publishing_is_undone_by_the_version_before(client, agent):
     done = client.post(f"/agents/{agent.pk}/publish/", follow=True).text
     toast = done.split('id="part-toasts"')[1].split('id="part-lost"')[0]
     url = re.search(r'action="([^"]+)"', toast)
-    fields = dict(re.findall(r'name="(newest)" value="(\d+)"', toast))
+    fields = dict(re.findall(r'name="(newest|undo|here)" value="([^"]+)"', toast))
     assert url
     assert url[1] == f"/agents/{agent.pk}/versions/2/publish/"
 
-    said = client.post(url[1], fields, follow=True).text
-    assert "Version 4 published" in said
+    undone = client.post(url[1], fields, follow=True)
+    assert undone.redirect_chain == [(f"/agents/{agent.pk}/", 302)]
+    assert (
+        "Publishing undone. Runs use the content of version 2 again, as version 4."
+        in undone.text
+    )
+    assert ">Undo<" not in undone.text
     assert agent.versions.first().spec == agent.versions.get(number=2).spec
 
     said = client.post(url[1], fields, follow=True).text  # in another tab

@@ -83,6 +83,16 @@ def test_finds_a_run_by_the_title_of_its_page(client, ann, text, language):
     assert found(client, text.format(run.pk))["runs"] == ["Mine"]
 
 
+def test_a_run_of_that_number_comes_before_names_with_the_number(client, ann):
+    run = make_run(ann, title="Plan a trip")
+    make_agent(ann, name=f"Agent {run.pk}0")
+    make_run(ann, title=f"Trip {run.pk}0")
+
+    assert list(found(client, str(run.pk)))[0] == "runs"
+    assert found(client, str(run.pk))["runs"][0] == "Plan a trip"
+    assert list(found(client, f"{run.pk}0"))[0] != "runs"
+
+
 def test_another_word_before_a_number_finds_no_run(client, ann):
     run = make_run(ann, title="Mine")
 
