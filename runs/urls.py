@@ -500,6 +500,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="queue-keep",
     ),
     path(
+        "queues/<int:pk>/runs/<int:item_pk>/difference/",
+        queue_items.queue_difference,
+        name="queue-difference",
+    ),
+    path(
         "queues/<int:pk>/runs/<int:item_pk>/remove/",
         queue_page.queue_item_remove,
         name="queue-item-remove",

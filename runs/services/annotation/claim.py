@@ -54,6 +54,12 @@ def claim_next_run(
     return item
 
 
+def has_open_run(queue: AnnotationQueue, *, by: User) -> bool:
+    """Return whether `by` would get a run, without claiming it."""
+    mine = Annotation.objects.filter(LIVE_CLAIM, item__queue=queue, by=by)
+    return mine.exists() or find_free_run(queue, by=by) is not None
+
+
 def find_free_run(queue: AnnotationQueue, *, by: User) -> QueuedRun | None:
     """Return the oldest run with room for one more person."""
     seen = Annotation.objects.filter(

@@ -44,13 +44,19 @@
     }
     const actions = {
       c: () => find("#id_comment")?.focus(),
-      e: () => find("[data-correction]")?.focus(),
+      e: correct,
       s: () => find("[data-skip]")?.requestSubmit(),
       z: () => find("[data-undo]")?.requestSubmit(),
     };
     if (!actions[key]) return false;
     actions[key]();
     return true;
+  }
+
+  function correct() {
+    const text = find("#queue-correct [value=text]");
+    if (text) text.checked = true;
+    find("[data-correction]")?.focus();
   }
 
   function check(box, isOn) {

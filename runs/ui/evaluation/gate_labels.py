@@ -38,6 +38,16 @@ class GateLine(NamedTuple):
     baseline: str
     candidate: str
     note: str = ""
+    show: str = ""
+    """The filter of the experiment that shows what `note` is about."""
+
+
+class Regressions(NamedTuple):
+    """The examples on which a draft is worse than the published version."""
+
+    examples: int = 0
+    tags: tuple[str, ...] = ()
+    """Those that all of them have."""
 
 
 class ReplayPart(NamedTuple):
@@ -50,12 +60,12 @@ class ReplayPart(NamedTuple):
     width: float
 
 
-def list_gate_lines(result: GateResult) -> list[GateLine]:
+def list_gate_lines(result: GateResult, regressions: Regressions) -> list[GateLine]:
     """Return the rules in the order in which they are judged."""
-    return [describe_rule(rule) for rule in result.rules]
+    return [describe_rule(rule, regressions) for rule in result.rules]
 
 
-def describe_rule(rule: RuleResult) -> GateLine:
+def describe_rule(rule: RuleResult, regressions: Regressions) -> GateLine:
     words: tuple[str, str, Callable[[float], str]]
     match rule.kind:
         case "scored":
@@ -75,7 +85,8 @@ def describe_rule(rule: RuleResult) -> GateLine:
                 _("not worse"),
                 "",
                 "",
-                describe_changes(rule),
+                describe_changes(rule, regressions),
+                show="worse" if rule.worse else "",
             )
         case "p95":
             at_most = _("at most %(value)s") % {"value": duration(rule.required)}
@@ -86,14 +97,65 @@ def describe_rule(rule: RuleResult) -> GateLine:
             }
             words = (_("Cost per run"), more, format_cost)
     label, required, shown = words
+    note = describe_missing(rule)
+    show = "unscored" if note and rule.kind == "scored" else ""
+    if rule.kind in ("pass_rate", "must_pass") and not rule.is_met:
+        note = note or describe_regressions(regressions)
+        show = "worse" if regressions.examples else ""
     return GateLine(
         rule.is_met,
         label,
         required,
         "" if rule.baseline is None else shown(rule.baseline),
         "" if rule.candidate is None else shown(rule.candidate),
-        describe_missing(rule),
+        note,
+        show,
     )
+
+
+def explain_unmet_rule(rule: RuleResult) -> str:
+    """Say what the draft has and what the gate requires."""
+    found, required = rule.candidate or 0, rule.required or 0
+    missing = int(required - found)
+    match rule.kind:
+        case "scored":
+            return ngettext(
+                "%(count)d run failed or has no score. The gate requires one of each "
+                "run.",
+                "%(count)d runs failed or have no score. The gate requires one of each "
+                "run.",
+                missing,
+            ) % {"count": missing}
+        case "pass_rate":
+            words = _("The pass rate is %(rate)s. The gate requires %(required)s.")
+            rates = {"rate": found, "required": required}
+            return words % {key: format_gate_rate(one) for key, one in rates.items()}
+        case "must_pass" if not required:
+            words = _("No example has the tag %(tag)s, which the gate requires.")
+            return words % {"tag": rule.tag}
+        case "must_pass":
+            return ngettext(
+                "%(count)d run tagged %(tag)s did not pass. The gate requires all.",
+                "%(count)d runs tagged %(tag)s did not pass. The gate requires all.",
+                missing,
+            ) % {"count": missing, "tag": rule.tag}
+        case "regression":
+            return _("The draft is worse than the published version.")
+        case "p95" if rule.candidate is None:
+            return _("No run has a time, of which the gate requires one.")
+        case "p95":
+            words = _("The p95 time is %(time)s. The gate allows %(required)s.")
+            return words % {"time": duration(found), "required": duration(required)}
+        case "cost":
+            words = _(
+                "A run costs %(cost)s instead of %(before)s. The gate allows "
+                "%(required)s%% more."
+            )
+            return words % {
+                "cost": format_cost(found),
+                "before": format_cost(rule.baseline or 0),
+                "required": format_plain(required),
+            }
 
 
 def describe_missing(rule: RuleResult) -> str:
@@ -114,14 +176,33 @@ def describe_missing(rule: RuleResult) -> str:
     }
 
 
-def describe_changes(rule: RuleResult) -> str:
-    worse = ngettext(
-        "%(count)d example is worse", "%(count)d examples are worse", rule.worse
-    ) % {"count": rule.worse}
+def describe_regressions(found: Regressions) -> str:
+    """Say how many examples are worse, and which tags all of them have."""
+    if not found.examples:
+        return ""
+    if not found.tags:
+        return ngettext(
+            "%(count)d example is worse",
+            "%(count)d examples are worse",
+            found.examples,
+        ) % {"count": found.examples}
+    return ngettext(
+        "%(count)d example is worse, tagged %(tags)s",
+        "%(count)d examples are worse, all tagged %(tags)s",
+        found.examples,
+    ) % {
+        "count": found.examples,
+        "tags": pgettext("between items of a list", ", ").join(found.tags),
+    }
+
+
+def describe_changes(rule: RuleResult, regressions: Regressions) -> str:
+    tags = regressions.tags if regressions.examples == rule.worse else ()
+    worse = describe_regressions(Regressions(rule.worse, tags))
     better = ngettext("%(count)d is better", "%(count)d are better", rule.better) % {
         "count": rule.better
     }
-    return pgettext("between items of a list", ", ").join([worse, better])
+    return pgettext("between items of a list", ", ").join(filter(None, [worse, better]))
 
 
 def format_gate_rate(part: float) -> str:

@@ -183,6 +183,13 @@ PAGE_SHORTCUTS = {
             Shortcut(("[", "]"), _("Previous and next run in the list")),
         ),
     ),
+    "agent-publish": ShortcutGroup(
+        _("Publish"),
+        (
+            Shortcut(("j", "k"), _("Next and previous replay")),
+            Shortcut(("Enter",), _("Compare the replay with the recorded run")),
+        ),
+    ),
     "experiment-create": _EXPERIMENT_FORM,
     "experiment-detail": ShortcutGroup(
         _("Experiment"),

@@ -32,6 +32,7 @@ from runs.services.evaluation.run_scores import (
     load_evaluator_scores,
 )
 from runs.ui.evaluation.evaluator_labels import get_score_label
+from runs.ui.evaluation.word_diff import mark_differences
 from runs.ui.markdown import render_json, render_markdown
 from runs.views.annotation.page import get_visible_queue
 
@@ -147,6 +148,18 @@ def queue_keep(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
         return redirect("queue-item", pk=pk, item_pk=item_pk)
     context = {"item": item, "mine": mine, "problem": problem, **CLAIM_TIMES}
     return render(request, "queues/_reserved.html", context)
+
+
+@require_POST
+def queue_difference(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
+    """Show what a correction that is being written changes in the answer."""
+    item = get_item(get_visible_queue(request, pk), item_pk)
+    if not wants_part(request):
+        return redirect("queue-item", pk=pk, item_pk=item_pk)
+    answer, text = item.run.answer, request.POST.get("correction", "")
+    before = answer if isinstance(answer, str) else ""
+    difference = mark_differences(before, text.replace("\r\n", "\n"))
+    return render(request, "queues/_difference.html", {"difference": difference})
 
 
 def get_usable_queue(request: HtmxRequest, pk: int) -> AnnotationQueue:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runs.htmx import HtmxRequest, get_return_url
 from runs.models import Annotation, AnnotationQueue, QueuedRun, Run
 from runs.services.annotation.agreement import load_queue_agreement
+from runs.services.annotation.claim import has_open_run
 from runs.services.annotation.queued_runs import (
     load_queue_progress,
     remove_queued_run,
@@ -61,6 +62,7 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     context = {
         "queue": queue,
         "is_done": not any(one.runs for one in filters if one.key == "open"),
+        "has_open_runs": has_open_run(queue, by=request.user),
         "differing": next((one.runs for one in filters if one.key == "differ"), 0),
         "progress": load_queue_progress(queue, by=request.user),
         "agreement": load_queue_agreement(queue),

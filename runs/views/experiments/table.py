@@ -1,16 +1,13 @@
 """The table of an experiment: examples by candidates, and one selected cell."""
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from difflib import SequenceMatcher
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -36,7 +33,7 @@ from runs.ui.evaluation.evaluator_labels import (
 )
 from runs.ui.evaluation.failures import count_failures, describe_failure
 from runs.ui.evaluation.verdict import LETTERS
-from runs.ui.reveal_invisible import reveal_text
+from runs.ui.evaluation.word_diff import mark_differences
 from runs.views.experiments.example_results import (
     EQUAL,
     ExampleResult,
@@ -64,8 +61,6 @@ SORTS = {
     "time": gettext_lazy("Longest time"),
 }
 COMPARING_SORTS = ("worse", "better")
-WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-MAX_DIFF_CHARS = 20_000
 MAX_SHOWN_STEPS = 20
 STEP_COLUMNS = (
     *("index", "tool", "tool_input", "observation", "status", "elapsed", "run_id"),
@@ -439,31 +434,4 @@ def list_score_rows(
             agreements.get(score.revision_id),
         )
         for score in scores.order_by("revision__evaluator__name")
-    ]
-
-
-def mark_differences(expected: str, answer: str) -> SafeString:
-    """Mark what differs by word, by character where words have no spaces."""
-    before = split_words(expected[:MAX_DIFF_CHARS])
-    after = split_words(answer[:MAX_DIFF_CHARS])
-    parts: list[SafeString] = []
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, False).get_opcodes():
-        if tag == "equal":
-            parts.append(reveal_text("".join(before[a:b])))
-            continue
-        if a < b:
-            removed = reveal_text("".join(before[a:b]))
-            parts.append(format_html("<del>{}</del>", removed))
-        if c < d:
-            added = reveal_text("".join(after[c:d]))
-            parts.append(format_html("<ins>{}</ins>", added))
-    return SafeString("".join(parts))
-
-
-def split_words(text: str) -> list[str]:
-    """Return words, spaces and signs; each character of words without spaces."""
-    return [
-        part
-        for word in WORDS.findall(text)
-        for part in (word if word and word[0] >= "\u2e80" else [word])
     ]

@@ -1,19 +1,22 @@
 """The page that publishes a draft: its gate, a replay of real inputs, the changes."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.htmx import HtmxRequest, get_return_url, render_page_or_part, wants_part
-from runs.models import Agent, AgentVersion, Experiment, Run, Schedule
+from runs.models import Agent, AgentVersion, Example, Experiment, Run, Schedule
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.publish import (
+    MIN_REASON_CHARS,
     get_latest_version,
     publish_again,
     publish_draft,
@@ -38,18 +41,24 @@ from runs.store.specs import compute_spec_digest, dump_spec
 from runs.ui.evaluation.gate_labels import (
     CHANGE_LABELS,
     CHANGE_TONES,
+    Regressions,
     describe_gate,
     describe_replayed_run,
+    explain_unmet_rule,
     list_gate_lines,
     list_replay_parts,
 )
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.agents.versions import list_changes_since, load_agent_state
+from runs.views.experiments.example_results import load_example_results
 from runs.views.experiments.progress import load_progress
+from runs.views.experiments.table import filter_results
 from runs.whole_number import parse_whole_number
 
 MAX_NOTE_CHARS = 200
+API_DAYS = 7
+"""Of which the page counts the runs that the API started."""
 MAX_REASON_CHARS = 2_000
 
 
@@ -158,7 +167,7 @@ def render_publish_again_page(
         "next_number": newest.number + 1,
         "has_tools": bool(version.spec.body.get("tools")),
         "state": state,
-        "gate_words": describe_gate(state.result) if state.result else "",
+        **build_gate_context(state),
         "may_open": state.experiment is not None
         and visible.filter(pk=state.experiment.pk).exists(),
         "cancel_url": reverse("agent-versions", args=[agent.pk]),
@@ -280,8 +289,10 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
         "gate_progress": load_progress(state.experiment)
         if state.experiment and state.status == "running"
         else None,
-        "gate_words": describe_gate(state.result) if state.result else "",
-        "gate_lines": list_gate_lines(state.result) if state.result else [],
+        **build_gate_context(state),
+        "gate_lines": list_gate_lines(state.result, find_regressions(state))
+        if state.result
+        else [],
         "may_open": state.experiment is not None
         and visible.filter(pk=state.experiment.pk).exists(),
         "replay": replay,
@@ -291,6 +302,31 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
         "differences": list_changes_since(agent, newest, draft),
         "effects": count_effects(request, agent),
     }
+
+
+def build_gate_context(state: GateState) -> dict[str, Any]:
+    """Return what the form says of the gate."""
+    result = state.result
+    return {
+        "gate_words": describe_gate(result) if result else "",
+        "unmet": [explain_unmet_rule(rule) for rule in result.unmet] if result else [],
+        "min_reason": MIN_REASON_CHARS,
+    }
+
+
+def find_regressions(state: GateState) -> Regressions:
+    """Return what got worse in the experiment of a gate that is not met."""
+    if state.status != "not_met" or state.experiment is None:
+        return Regressions()
+    order = state.experiment.candidates.order_by("position").values_list(
+        "pk", flat=True
+    )
+    worse = filter_results(load_example_results(state.experiment, order), "worse")
+    tags = Example.objects.filter(pk__in=[one.pk for one in worse])
+    shared = [set(each) for each in tags.values_list("tags", flat=True)]
+    return Regressions(
+        len(worse), tuple(sorted(set.intersection(*shared))) if shared else ()
+    )
 
 
 def build_replay_context(replay: ReplayReport | None, shown: str) -> dict[str, Any]:
@@ -313,8 +349,14 @@ def build_replay_context(replay: ReplayReport | None, shown: str) -> dict[str, A
 
 
 def count_effects(request: HtmxRequest, agent: Agent) -> dict[str, int]:
-    """Return how many runs and schedules a new version concerns."""
+    """Return how many runs, schedules and API calls a new version concerns."""
     runs = Run.objects.visible_to(request.user).filter(agent=agent)
     schedules = Schedule.objects.filter(agent=agent, next_at__isnull=False)
     unfinished = runs.filter(status__in=UNFINISHED_STATUSES, is_test=False)
-    return {"runs": unfinished.count(), "schedules": schedules.count()}
+    since = timezone.now() - timedelta(days=API_DAYS)
+    calls = runs.filter(source=Run.Source.API, created_at__gt=since)
+    return {
+        "runs": unfinished.count(),
+        "schedules": schedules.count(),
+        "api_calls": calls.count(),
+    }

@@ -245,6 +245,32 @@ def test_skip_undo_and_the_reservation(client, ann):
     assert "ben has scored this run" in lost.content.decode()
 
 
+def test_the_changes_of_a_correction_are_marked_by_word(client, ann):
+    queue = make_queue(ann, runs=1)
+    url = start(client, queue)
+    assert 'id="queue-difference"' in page_of(client, url)
+
+    part = client.post(
+        f"{url}difference/",
+        {"correction": "Because <we> can."},
+        headers={"HX-Request": "true"},
+    ).content.decode()
+
+    assert "Because<ins> &lt;we&gt; can</ins>." in part
+    assert not Annotation.objects.filter(state="done").exists()
+
+
+def test_nobody_is_offered_to_start_when_all_is_scored(client, ann):
+    queue = make_queue(make_user("ben"), runs=1, people_per_run=2)
+    assert "Start scoring" in page_of(client, f"/queues/{queue.pk}/")
+    score_next(queue, ann)
+
+    page = page_of(client, f"/queues/{queue.pk}/")
+
+    assert "Start scoring" not in page
+    assert "You have scored 1 run. No others wait for you." in " ".join(page.split())
+
+
 def test_a_correction_is_added_to_the_dataset(client, ann):
     dataset = make_dataset(ann, name="Tickets")
     queue = make_queue(ann, runs=1, dataset=dataset)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from runs.evaluation.gate import RuleResult
 from runs.models import AgentVersion, Experiment, Gate, InputReplay
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
+from runs.ui.evaluation.gate_labels import explain_unmet_rule
 from tests.experiments import make_examples, make_revision
 from tests.gates import finish_experiment, make_gate
 from tests.html import text_of
@@ -88,6 +90,60 @@ def test_a_gate_that_is_not_met_shows_each_rule_and_asks_for_a_reason(client, ag
 
     client.post(f"/agents/{agent.pk}/publish/", {"reason": REASON})
     assert AgentVersion.objects.latest("number").gate_result["reason"] == REASON
+
+
+def test_a_gate_that_is_not_met_says_why_and_leads_to_what_got_worse(client, agent):
+    make_gate(agent)
+    client.post(f"/agents/{agent.pk}/publish/gate/")
+    experiment = Experiment.objects.get()
+    finish_experiment(experiment, wrong=1)
+    experiment.dataset.examples.update(tags=["weekend"])
+
+    response = client.get(f"/agents/{agent.pk}/publish/")
+
+    page, html = " ".join(text_of(response).split()), response.content.decode()
+    assert "Gate not met" in page
+    assert "The pass rate is 66.6%. The gate requires 90%." in page
+    assert "Fix the draft, or publish anyway with a reason." in page
+    assert f'href="/experiments/{experiment.pk}/?show=worse">1 example is worse' in html
+    assert "1 example is worse, tagged weekend" in page
+    publish = html.split('id="gate-decision"')[1]
+    assert '<button class="btn primary" disabled>' in publish
+    assert "No calls in the last 7 days" in page
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (
+            {"kind": "scored", "required": 9, "candidate": 7},
+            "2 runs failed or have no score. The gate requires one of each run.",
+        ),
+        (
+            {"kind": "must_pass", "required": 3, "candidate": 2, "tag": "refund"},
+            "1 run tagged refund did not pass. The gate requires all.",
+        ),
+        (
+            {"kind": "must_pass", "required": 0, "candidate": 0, "tag": "refund"},
+            "No example has the tag refund, which the gate requires.",
+        ),
+        ({"kind": "regression"}, "The draft is worse than the published version."),
+        (
+            {"kind": "p95", "required": 2, "candidate": 3},
+            "The p95 time is 3.0 s. The gate allows 2.0 s.",
+        ),
+        (
+            {"kind": "p95", "required": 2},
+            "No run has a time, of which the gate requires one.",
+        ),
+        (
+            {"kind": "cost", "required": 20, "candidate": 0.03, "baseline": 0.02},
+            "A run costs $0.0300 instead of $0.0200. The gate allows 20% more.",
+        ),
+    ],
+)
+def test_each_rule_says_what_the_draft_has_and_what_is_required(rule, words):
+    assert explain_unmet_rule(RuleResult(is_met=False, **rule)) == words
 
 
 def test_without_a_gate_the_draft_is_published_at_once(client, agent):
