@@ -62,7 +62,7 @@ def can_continue_answer(run: Run) -> bool:
     if not uses_memory(run.agent, get_latest_version(run.agent)):
         return False
     scripted = Provider.objects.filter(kind__in=list_offline_kinds())
-    return not scripted.filter(pk=run.provider_key).exists()
+    return not scripted.filter(pk=run.provider_key or 0).exists()
 
 
 def branch_conversation(
