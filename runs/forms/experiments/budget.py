@@ -1,5 +1,6 @@
 """The budget of an experiment, as forms ask for it."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -25,3 +26,10 @@ class BudgetField(forms.DecimalField):
             validators=[require_above_zero],
             **more,
         )
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return a stored amount without the zeros at its end."""
+        if not isinstance(value, Decimal):
+            return value
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text

@@ -104,24 +104,20 @@ def describe_clear_tags(
     ]
 
 
-def begin_with_failed_runs(
-    sentence: str, figures: Sequence[CandidateFigures], letters: Mapping[int, str]
-) -> str:
-    """Return the sentence; it begins with how many runs failed, which it leaves out."""
-    parts = [
-        _("%(letter)s %(failed)d of %(total)d")
-        % {
-            "letter": letters[one.candidate],
-            "failed": one.failed,
-            "total": one.total,
-        }
+def describe_failed_runs(
+    figures: Sequence[CandidateFigures], letters: Mapping[int, str]
+) -> list[str]:
+    """Say for each candidate how many runs failed; the comparison leaves them out."""
+    return [
+        ngettext(
+            "%(failed)d of %(total)d runs of %(letter)s failed and is left out.",
+            "%(failed)d of %(total)d runs of %(letter)s failed and are left out.",
+            one.failed,
+        )
+        % {"failed": one.failed, "total": one.total, "letter": letters[one.candidate]}
         for one in figures
         if one.failed
     ]
-    if not parts:
-        return sentence
-    text = _("Without the runs that failed (%(parts)s): %(sentence)s")
-    return text % {"parts": ", ".join(parts), "sentence": sentence}
 
 
 def describe_unscored_runs(

@@ -35,9 +35,9 @@ from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
-    begin_with_failed_runs,
     describe_clear_tags,
     describe_comparison,
+    describe_failed_runs,
     describe_one_candidate,
     describe_unscored_runs,
     describe_visible_difference,
@@ -230,7 +230,10 @@ def build_experiment_context(
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
         "tag_lines": build_tag_lines(figures),
         "tag_sentences": describe_clear_tags(figures, letters),
-        "sentences": build_sentences(experiment, candidates, figures, progress.over),
+        "sentences": [
+            *build_sentences(experiment, candidates, figures, progress.over),
+            *list_left_out(candidates, figures),
+        ],
         "note": describe_visible_difference(figures.comparisons[0])
         if figures.comparisons
         else "",
@@ -374,10 +377,18 @@ def build_sentences(
         describe_comparison(one, letter=letters[one.candidate], is_early=is_early)
         for one in figures.comparisons
     ]
-    [first, *others] = compared or [describe_one_candidate(figures.candidates[0])]
-    first = begin_with_failed_runs(first, figures.candidates, letters)
+    return compared or [describe_one_candidate(figures.candidates[0])]
+
+
+def list_left_out(
+    candidates: list[ExperimentCandidate], figures: ExperimentFigures
+) -> list[str]:
+    """Return the sentences about runs that the comparison leaves out."""
+    letters = {one.pk: LETTERS[one.position] for one in candidates}
     unscored = describe_unscored_runs(figures.candidates, letters)
-    return [join_sentences([first, unscored]), *others]
+    return describe_failed_runs(figures.candidates, letters) + [unscored] * bool(
+        unscored
+    )
 
 
 def describe_result(experiment: Experiment, search: BisectionReport | None) -> str:
@@ -386,4 +397,5 @@ def describe_result(experiment: Experiment, search: BisectionReport | None) -> s
     figures = load_stored_figures(experiment)
     candidates = list(experiment.candidates.all())
     over = sum(one.done for one in figures.candidates)
-    return build_sentences(experiment, candidates, figures, over)[0]
+    first = build_sentences(experiment, candidates, figures, over)[0]
+    return join_sentences([first, *list_left_out(candidates, figures)])

@@ -318,9 +318,8 @@ def find_regressions(state: GateState) -> Regressions:
     """Return what got worse in the experiment of a gate that is not met."""
     if state.status != "not_met" or state.experiment is None:
         return Regressions()
-    order = state.experiment.candidates.order_by("position").values_list(
-        "pk", flat=True
-    )
+    rows = state.experiment.candidates.order_by("position")
+    order = list(rows.values_list("pk", flat=True))
     worse = filter_results(load_example_results(state.experiment, order), "worse")
     tags = Example.objects.filter(pk__in=[one.pk for one in worse])
     shared = [set(each) for each in tags.values_list("tags", flat=True)]
