@@ -86,6 +86,36 @@ def test_a_page_and_a_range_are_selected_archived_and_restored(browser, lived_in
     context.close()
 
 
+def test_keys_move_through_a_list_select_and_open_rows(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/")
+    links = page.locator("#tool-choices tbody tr td.fill > a")
+    chosen = page.locator("#tool-choices td.sel input:checked")
+
+    for key in ("j", "j", "j", "k", "x"):
+        page.keyboard.press(key)
+    expect(links.nth(1)).to_be_focused()
+    expect(chosen).to_have_count(1)
+    for key in ("j", "j", "X"):
+        page.keyboard.press(key)
+    expect(chosen).to_have_count(3)
+    address = links.nth(3).get_attribute("href")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{lived_in.url}{address}")
+
+    page.goto(f"{lived_in.url}/approvals/")
+    items = page.locator("#approval-list a.item")
+    items.nth(1).click()
+    expect(items.nth(1)).to_have_attribute("aria-current", "true")
+    address = items.nth(2).get_attribute("href")
+    page.keyboard.press("j")
+    expect(items.nth(2)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{lived_in.url}{address}")
+    context.close()
+
+
 LISTS = ["agents", "approvals", "schedules", "tools"]
 
 

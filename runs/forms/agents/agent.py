@@ -284,11 +284,15 @@ class AgentForm(_ModelForm):
                     strip_field_name(problem.field, problem.message),
                 )
 
+    @cached_property
+    def stored_spec(self) -> AgentSpec | None:
+        """The spec of the stored agent, if the form shows it unchanged."""
+        is_shown = not self.is_bound and self.instance.pk
+        return freeze_agent(self.instance) if is_shown else None
+
     def preview_spec(self) -> AgentSpec:
         """Return the spec of a run: of the stored agent, or of the unsaved form."""
-        if not self.is_bound and self.instance.pk:
-            return freeze_agent(self.instance)
-        return self.spec()
+        return self.stored_spec or self.spec()
 
     def list_errors(self) -> list[str]:
         """Return the errors so far; an empty required field is not an error yet."""

@@ -30,8 +30,11 @@ MAX_TOOL_NAME_LENGTH = 64
 """Maximum length of a tool's name; a slug may be longer."""
 
 
-def freeze_agent(agent: Agent) -> AgentSpec:
-    """Return the spec of `agent` now: prompt, model settings, tools and limits."""
+def freeze_agent(agent: Agent, *, uses: Iterable[AgentTool] | None = None) -> AgentSpec:
+    """Return the spec of `agent` now: prompt, model settings, tools and limits.
+
+    `uses` replaces its tools.
+    """
     settings = ModelSettings(
         model=agent.model,
         provider=agent.provider.slug,
@@ -44,7 +47,7 @@ def freeze_agent(agent: Agent) -> AgentSpec:
         name=agent.name,
         slug=agent.slug,
         prompt=build_prompt_spec(agent.prompt) if agent.prompt else None,
-        tools=freeze_uses(select_uses(agent)),
+        tools=freeze_uses(select_uses(agent) if uses is None else uses),
         executor=ExecutorOptions.model_validate(agent.executor),
     )
     return use_model(spec, settings)
@@ -85,7 +88,7 @@ def variables_of_agent(
     agent: Agent, version: AgentVersion | None = None
 ) -> tuple[str, ...]:
     """Return the inputs of a run of the version, or else of the draft."""
-    spec = load_spec(version.spec) if version else freeze_agent(agent)
+    spec = load_spec(version.spec) if version else freeze_agent(agent, uses=())
     return variables_of_spec(spec)
 
 

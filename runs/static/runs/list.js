@@ -1,5 +1,6 @@
 // Lists whose rows can be selected: all of the page, and a range with Shift; their
-// filters apply at once. Without this script each row is selected by its box.
+// filters apply at once, and keys move from row to row. Without this script each row is
+// selected by its box.
 (() => {
   "use strict";
   const BOX = ":is(.sel, .pick) input[name]";
@@ -44,4 +45,39 @@
     for (const [name, value] of [...body]) if (!value) body.delete(name);
   });
   addEventListener("pageshow", showAllForms);
+
+  // Keys. The current row has the focus; at first, it is the one that the page shows.
+  const ROW = "form :is(tbody tr, ul > li):has(a[href])";
+  const linkOf = (row) => row.querySelector("a[href]");
+  const current = () =>
+    document.activeElement.closest(ROW) ??
+    document.querySelector("form li > a[aria-current]")?.closest(ROW);
+  function go(step) {
+    const rows = [...document.querySelectorAll(ROW)];
+    const place = rows.indexOf(current());
+    const next = place < 0 ? 0 : Math.min(Math.max(place + step, 0), rows.length - 1);
+    if (rows[next]) linkOf(rows[next]).focus();
+  }
+  function pick(isRange) {
+    const box = current()?.querySelector(BOX);
+    if (box && isRange) box.checked = false; // which the click changes
+    box?.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: isRange }));
+  }
+  const KEYS = {
+    j: () => go(1),
+    k: () => go(-1),
+    x: () => pick(false),
+    X: () => pick(true),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+      return;
+    const isText = event.target.closest(
+      "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]",
+    );
+    if (isText || document.querySelector("dialog[open]")) return;
+    if (!KEYS[event.key] || !document.querySelector(ROW)) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  });
 })();

@@ -79,6 +79,8 @@ _CHAT = ShortcutGroup(
         Shortcut(("Ctrl O",), _("New conversation")),
         Shortcut(("↑",), _("Edit the last message, in an empty box")),
         Shortcut(("Esc",), _("Stop the answer")),
+        Shortcut(("j", "k"), _("Next and previous conversation")),
+        Shortcut(("x",), _("Select the conversation")),
     ),
 )
 CHAT_PAGES = ("chat", "chat-agent", "chat-conversation", "chat-say")
@@ -118,6 +120,20 @@ _RUN_LIST = ShortcutGroup(
         Shortcut(("/",), _("Search runs")),
         _NEW_RUN,
     ),
+)
+_LIST = ShortcutGroup(
+    _("List"),
+    (
+        Shortcut(("j", "k"), _("Next and previous row")),
+        Shortcut(("Enter",), _("Open the row")),
+        Shortcut(("x",), _("Select the row")),
+        Shortcut(("X",), _("Select all rows up to this one")),
+    ),
+)
+_LIST_PAGES = (
+    *("agent-list", "approval-list", "approval-detail", "schedule-list", "tool-list"),
+    *("prompt-list", "provider-list", "dataset-list", "evaluator-list", "rule-list"),
+    *("experiment-list", "queue-list", "queue-detail", "webhook-list", "hook-list"),
 )
 _DATASET = ShortcutGroup(
     _("Dataset"),
@@ -163,6 +179,7 @@ _FORM_PAGES = (
 )
 PAGE_SHORTCUTS = {
     **dict.fromkeys(_FORM_PAGES, _FORM),
+    **dict.fromkeys(_LIST_PAGES, _LIST),
     **dict.fromkeys(CHAT_PAGES, _CHAT),
     "home": ShortcutGroup(_("Home"), (_NEW_RUN,)),
     "run-list": _RUN_LIST,

@@ -57,7 +57,8 @@ def get_draft_state(
     seen: str | None = None,
 ) -> DraftState:
     """Return the state of the stored draft, with the errors of `form`."""
-    newest, draft = get_latest_version(agent), load_agent_state(agent, None)
+    newest, spec = get_latest_version(agent), form.stored_spec if form else None
+    draft = load_agent_state(agent, None, draft=spec)
     return DraftState(
         agent=agent,
         newest=newest,

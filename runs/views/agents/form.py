@@ -27,7 +27,7 @@ from runs.views.agents.kind_suggestion import (
     suggest_kind,
     warn_of_unlisted_model,
 )
-from runs.views.agents.library import PERMISSIONS, build_library_context
+from runs.views.agents.library import build_library_context, render_permissions
 from runs.views.agents.test_pane import build_test_pane_context
 from runs.views.prompts.preview import RequestPreview, build_first_request
 
@@ -200,7 +200,7 @@ def build_agent_form_context(
         "tools": [choice for choice in form.tools if choice.is_on],
         "tool_count": len(form.tools),
         "other_count": sum(not choice.is_on for choice in form.tools),
-        "permissions": PERMISSIONS,
+        "permissions": render_permissions(),
         **(build_library_context(form.tools) if "library" in request.GET else {}),
         "more_limits_open": any(is_field_set(form, name) for name in LIMIT_FIELDS),
         "output_open": any(is_field_set(form, name) for name in OUTPUT_FIELDS),

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
@@ -41,7 +43,25 @@ def agent_library(request: HtmxRequest) -> HttpResponse:
 
 def build_library_context(choices: Iterable[ToolChoice]) -> dict[str, Any]:
     groups = group_tool_choices(one for one in choices if not one.is_on)
-    return {"library": groups, "permissions": PERMISSIONS}
+    return {"library": groups, "permissions": render_permissions()}
+
+
+def render_permissions() -> dict[str, SafeString]:
+    """Return the options of a menu for each that can be selected.
+
+    A page has hundreds of these menus, and templates are slow at loops.
+    """
+    return {
+        chosen: format_html_join(
+            "",
+            '<option value="{}"{}>{}</option>',
+            [
+                (value, SafeString(" selected" if value == chosen else ""), label)
+                for value, label in PERMISSIONS
+            ],
+        )
+        for chosen, _label in PERMISSIONS
+    }
 
 
 def group_tool_choices(choices: Iterable[ToolChoice]) -> list[ToolGroup]:

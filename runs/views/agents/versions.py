@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from runs.engine.types import AgentSpec
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion
 from runs.services.agentfile.evaluation import list_used_datasets
@@ -110,8 +111,11 @@ def find_compared_version(
     return next((one for one in versions if str(one.number) == number), None)
 
 
-def load_agent_state(agent: Agent, version: AgentVersion | None) -> AgentState:
-    spec = load_spec(version.spec) if version else freeze_agent(agent)
+def load_agent_state(
+    agent: Agent, version: AgentVersion | None, *, draft: AgentSpec | None = None
+) -> AgentState:
+    """Return a version, or the draft, whose spec may be known."""
+    spec = load_spec(version.spec) if version else draft or freeze_agent(agent)
     return AgentState(
         spec,
         memory=uses_memory(agent, version),

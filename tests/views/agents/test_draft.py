@@ -23,3 +23,13 @@ def test_the_newest_version_and_the_tools_are_asked_for_once():
     assert state.is_published
     for table in ("runs_agentversion", "runs_agenttool"):
         assert sum(f'FROM "{table}"' in one["sql"] for one in asked) == 1
+
+
+def test_the_page_of_the_draft_reads_its_tools_twice(client, ann):
+    """For the requests that it shows, and for the list of all tools."""
+    agent = make_agent(ann, tools=(make_tool(ann),))
+
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(f"/agents/{agent.pk}/edit/").status_code == 200
+
+    assert sum('FROM "runs_agenttool"' in one["sql"] for one in asked) == 2
