@@ -37,11 +37,14 @@ from tests.make import (
     make_worker,
 )
 from tools.models import Credential
+from tools.text.translatable import translatable
 
 pytestmark = pytest.mark.django_db
 
 VISITS = 1
 """How often a view is opened with the same name of a query parameter."""
+FAILURE = translatable("The provider %(provider)s was deleted.", provider="πάροχος")
+"""A stored sentence: in English, and translated for whoever reads it."""
 STATUSES = [status.value for status in Run.Status]
 UNTRANSLATED = re.compile(
     r"""
@@ -173,7 +176,7 @@ def greek_site() -> User:
             conversation=chat if status == "succeeded" else None,
             worker=worker if status == "running" else None,
             **({"output": "απάντηση"} if status in ("succeeded",) else {}),
-            **({"error_message": "σφάλμα"} if status == "failed" else {}),
+            **({"error_message": FAILURE} if status == "failed" else {}),
         )
         fill(run, reads.name, writes.name)
     RunTag.objects.create(run=run, name="ετικέτα")

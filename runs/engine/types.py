@@ -8,7 +8,14 @@ from hashlib import sha256
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Literal, Self, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SkipValidation,
+    model_validator,
+)
 
 from runs.engine.parsing.clean import clean_text
 from tools.spec import ToolSpec
@@ -406,7 +413,8 @@ class RunError(FrozenModel):
     """Why a run failed: a code for programs, a sentence for people."""
 
     code: str
-    message: str
+    message: SkipValidation[str]
+    """A `TranslatableText` stays one."""
 
 
 StopReason = Literal["iterations", "time", "tokens", "cost", "loop"]

@@ -9,6 +9,7 @@ from typing import Any
 from runs.llm.base import Endpoint
 from runs.llm.errors import FailureCode, ModelCallError
 from runs.llm.wire import InvalidJson, encode_wire_json, parse_json_object
+from tools.text.translatable import join_sentences, translatable
 
 MAX_EXPLANATION_LENGTH = 300
 """Characters of the server's own explanation that are quoted."""
@@ -34,8 +35,8 @@ WRONG_KEY = re.compile(
     r"|no connected db",  # LiteLLM without a database, about an unknown key
     re.IGNORECASE,
 )
-RESUME_LATER = " Resume the run when it works again."
-"""Ends the sentences of failures that may pass."""
+RESUME_LATER = translatable("Resume the run when it works again.")
+"""Follows the sentences of failures that may pass."""
 UNKNOWN_MODEL = re.compile(r"\bmodel\b|\bdeployment\b", re.IGNORECASE)
 
 OVERLOADED = frozenset(("overloaded_error", "server_error", "api_error", "overloaded"))
@@ -114,45 +115,62 @@ class Refusal:
         self.model = model
         self.address = address
         self.text = " ".join((*_error_kinds(error), word))
-        self.quoted_explanation = f" It says: {word}" if word else ""
-        self.server = f"The server at {endpoint.base_url or address}"
+        self.server = endpoint.base_url or address
 
     def build_error(self) -> ModelCallError:
         """Return the error: by the server's explanation first, then by the status."""
         if self.status in (400, 403, 413, 422, 500) and TOO_LONG.search(self.text):
             return self._build_model_error(
                 "context_too_long",
-                f"The request is longer than model {self.model!r} can take."
-                " Shorten the question or give the agent a context limit.",
+                translatable(
+                    "The request is longer than model %(model)s can take. Shorten the "
+                    "question or give the agent a context limit.",
+                    model=repr(self.model),
+                ),
             )
         if self.status in (400, 403, 422, 451) and FILTERED.search(self.text):
             return self._build_model_error(
                 "content_filter",
-                f"{self.server} refused the request because of its content. Change the"
-                " question or the prompt.",
+                translatable(
+                    "The server at %(server)s refused the request because of its "
+                    "content. Change the question or the prompt.",
+                    server=self.server,
+                ),
             )
         if self.status == 401 or (
             self.status in (400, 403) and WRONG_KEY.search(self.text)
         ):
             return self._build_model_error(
                 "auth",
-                f"{self.server} did not accept the key."
-                f" Check the key of provider {self.endpoint.slug!r}.",
+                translatable(
+                    "The server at %(server)s did not accept the key. Check the key of "
+                    "provider %(provider)s.",
+                    server=self.server,
+                    provider=repr(self.endpoint.slug),
+                ),
             )
         if self.status == 403:
             return self._build_model_error(
                 "forbidden",
-                f"{self.server} denied access (status 403). The key of provider"
-                f" {self.endpoint.slug!r} may not be allowed to use model"
-                f" {self.model!r}, or the server refuses this region or address.",
+                translatable(
+                    "The server at %(server)s denied access (status 403). The key of "
+                    "provider %(provider)s may not be allowed to use model %(model)s, "
+                    "or the server refuses this region or address.",
+                    server=self.server,
+                    provider=repr(self.endpoint.slug),
+                    model=repr(self.model),
+                ),
             )
         if self.status in (402, 429) and (
             self.status == 402 or NO_CREDIT.search(self.text)
         ):
             return self._build_model_error(
                 "rate_limit",
-                f"The account of provider {self.endpoint.slug!r} has no credit left."
-                " Add credit there, then resume the run.",
+                translatable(
+                    "The account of provider %(provider)s has no credit left. Add "
+                    "credit there, then resume the run.",
+                    provider=repr(self.endpoint.slug),
+                ),
             )
         return self._build_error_by_status()
 
@@ -163,42 +181,75 @@ class Refusal:
         if status == 413:
             return self._build_model_error(
                 "context_too_long",
-                f"{self.server} refused the request as too large. Shorten the question"
-                " or give the agent a context limit.",
+                translatable(
+                    "The server at %(server)s refused the request as too large. "
+                    "Shorten the question or give the agent a context limit.",
+                    server=self.server,
+                ),
             )
         if status in (408, 504):
-            message = f"{self.server} timed out (status {status}).{RESUME_LATER}"
+            message = translatable(
+                "The server at %(server)s timed out (status %(status)s).",
+                server=self.server,
+                status=status,
+            )
             return self._build_model_error("timeout", message, True)
         if status == 429:
-            message = f"{self.server} is rate-limiting requests.{RESUME_LATER}"
+            message = translatable(
+                "The server at %(server)s is rate-limiting requests.",
+                server=self.server,
+            )
             return self._build_model_error("rate_limit", message, True)
         if status == 409 or (status >= 500 and status != 501):
-            message = f"{self.server} failed with status {status}.{RESUME_LATER}"
+            message = translatable(
+                "The server at %(server)s failed with status %(status)s.",
+                server=self.server,
+                status=status,
+            )
             return self._build_model_error("overloaded", message, True)
         return self._build_model_error(
             "bad_request",
-            f"{self.server} refused the request (status {status}). Correct the model or"
-            " the parameters of the agent.",
+            translatable(
+                "The server at %(server)s refused the request (status %(status)s). "
+                "Correct the model or the parameters of the agent.",
+                server=self.server,
+                status=status,
+            ),
         )
 
     def _build_not_found(self) -> ModelCallError:
         if self.error and UNKNOWN_MODEL.search(self.text):
             return self._build_model_error(
                 "not_found",
-                f"{self.server} has no model {self.model!r}. Select another model.",
+                translatable(
+                    "The server at %(server)s has no model %(model)s. Select another "
+                    "model.",
+                    server=self.server,
+                    model=repr(self.model),
+                ),
             )
         return self._build_model_error(
             "not_found",
-            f"Nothing was found at {self.address}. Check the base URL of provider"
-            f" {self.endpoint.slug!r}; it often ends in /v1.",
+            translatable(
+                "Nothing was found at %(address)s. Check the base URL of provider "
+                "%(provider)s; it often ends in /v1.",
+                address=self.address,
+                provider=repr(self.endpoint.slug),
+            ),
         )
 
     def _build_model_error(
         self, code: FailureCode, sentence: str, may_retry: bool = False
     ) -> ModelCallError:
+        sentences = [sentence]
+        if may_retry:
+            sentences.append(RESUME_LATER)
+        if self.explanation:
+            quoted = translatable("It says: %(words)s", words=self.explanation)
+            sentences.append(quoted)
         return ModelCallError(
             code,
-            sentence + self.quoted_explanation,
+            join_sentences(sentences),
             status=self.status,
             may_retry=may_retry,
         )

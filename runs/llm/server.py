@@ -18,6 +18,7 @@ from tools.net.netguard import AddressRefused, NetPolicy, ResponseRefused, open_
 from tools.net.reserved_headers import is_reserved_header
 from tools.net.sockets import NameNotFound
 from tools.net.web_address import parse_web_url
+from tools.text.translatable import join_sentences, translatable
 
 HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n")
 
@@ -223,9 +224,11 @@ class ModelServer:
             check = f"Check the base URL of provider {self.endpoint.slug!r}."
             raise ModelCallError("bad_reply", f"{error} {check}") from error
         except httpx.ConnectTimeout as error:
-            message = (
-                f"No server answers at {url}. Start it, or check the base URL of"
-                f" provider {self.endpoint.slug!r}."
+            message = translatable(
+                "No server answers at %(server)s. Start it, or check the base URL of "
+                "provider %(provider)s.",
+                server=url,
+                provider=repr(self.endpoint.slug),
             )
             raise self._build_retryable_error("timeout", message) from error
         except httpx.ConnectError as error:
@@ -233,15 +236,33 @@ class ModelServer:
         except httpx.TimeoutException as error:
             raise self._build_retryable_error(
                 "timeout",
-                f"The server at {self.endpoint.base_url} sent nothing for"
-                f" {self.endpoint.timeout:g} s. If it needs longer, give provider"
-                f" {self.endpoint.slug!r} a longer idle timeout.{RESUME_LATER}",
+                join_sentences(
+                    [
+                        translatable(
+                            "The server at %(server)s sent nothing for %(seconds)s s. "
+                            "If it needs longer, give provider %(provider)s a longer "
+                            "idle timeout.",
+                            server=self.endpoint.base_url,
+                            seconds=f"{self.endpoint.timeout:g}",
+                            provider=repr(self.endpoint.slug),
+                        ),
+                        RESUME_LATER,
+                    ]
+                ),
             ) from error
         except httpx.HTTPError as error:
             raise self._build_retryable_error(
                 "transport",
-                f"The connection to {self.endpoint.base_url} broke before the answer"
-                f" was complete.{RESUME_LATER}",
+                join_sentences(
+                    [
+                        translatable(
+                            "The connection to %(server)s broke before the answer was "
+                            "complete.",
+                            server=self.endpoint.base_url,
+                        ),
+                        RESUME_LATER,
+                    ]
+                ),
             ) from error
 
     def _build_retryable_error(
@@ -273,8 +294,12 @@ class ModelServer:
             )
         return self._build_retryable_error(
             "transport",
-            f"No server answers at {self.endpoint.base_url}. Start it, or check the"
-            f" base URL of provider {self.endpoint.slug!r}.",
+            translatable(
+                "No server answers at %(server)s. Start it, or check the base URL of "
+                "provider %(provider)s.",
+                server=self.endpoint.base_url,
+                provider=repr(self.endpoint.slug),
+            ),
         )
 
 

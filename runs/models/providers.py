@@ -8,6 +8,7 @@ from runs.llm.key_variables import may_hold_key, read_key_variable
 from runs.llm.registry import PROVIDER_KINDS
 from tools.ownership import Owned, OwnedQuerySet
 from tools.secrets import seal, unseal
+from tools.text.translatable_field import TranslatableTextField
 
 
 class Provider(Owned):
@@ -116,7 +117,7 @@ class ProviderOutage(models.Model):
     ended_at = models.DateTimeField(null=True)
     """When the provider responded again; runs that still wait continue soon."""
     error_code = models.CharField(max_length=40)
-    error_message = models.TextField()
+    error_message = TranslatableTextField()
     """Why the last attempt failed."""
     probe_at = models.DateTimeField()
     """When the next run may call the provider, even if `probe_run` has not ended."""

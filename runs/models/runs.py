@@ -15,6 +15,7 @@ from runs.models.providers import Provider
 from runs.models.schedules import Schedule
 from runs.models.workers import Worker
 from tools.ownership import filter_own_rows
+from tools.text.translatable_field import TranslatableTextField
 
 FINISHED_STATUSES = ["succeeded", "limit_reached", "failed", "canceled"]
 UNFINISHED_STATUSES = [
@@ -193,7 +194,7 @@ class Run(models.Model):
     status = models.CharField(max_length=20, choices=Status, default=Status.QUEUED)
     stop_reason = models.CharField(max_length=12, choices=StopReason, blank=True)
     error_code = models.CharField(max_length=40, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = TranslatableTextField(blank=True)
     output = models.JSONField(null=True)
     output_log = models.TextField(blank=True)
     finish_reason = models.CharField(

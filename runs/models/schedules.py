@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models.agents import Agent
 from tools.ownership import filter_own_rows
+from tools.text.translatable_field import TranslatableTextField
 
 
 class ScheduleQuerySet(models.QuerySet["Schedule"]):
@@ -59,7 +60,7 @@ class Schedule(models.Model):
     """Times without a worker just before `last_at`; one run made up for all."""
     skipped = models.PositiveIntegerField(default=0)
     """Consecutive times skipped because an earlier run had not ended."""
-    problem = models.TextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why no run could start at `problem_at`; empty once one could."""
     problem_at = models.DateTimeField(null=True)
 

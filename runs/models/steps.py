@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from runs.models.agents import Spec
 from runs.models.runs import Run
 from tools.models import Tool
+from tools.text.translatable_field import TranslatableTextField
 
 
 class ModelCall(models.Model):
@@ -90,7 +91,7 @@ class ModelAttempt(models.Model):
     """Number of the model call."""
     attempt = models.PositiveIntegerField()
     code = models.CharField(max_length=40)
-    message = models.TextField()
+    message = TranslatableTextField()
     status = models.PositiveSmallIntegerField(null=True)
     """HTTP status, if there was one."""
     was_streamed = models.BooleanField(default=False)

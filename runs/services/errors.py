@@ -363,11 +363,11 @@ class NotPublished(RunsError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            _(
+            translatable(
                 'The agent "%(name)s" has no published version. Publish one first: '
-                "schedules do not run drafts."
+                "schedules do not run drafts.",
+                name=name,
             )
-            % {"name": name}
         )
 
 

@@ -12,6 +12,7 @@ from django.db import connection, models
 
 from runs.store.database_clock import SqlTime, build_sql_time
 from tools.statement import execute_statement
+from tools.text.translatable_field import TranslatableTextField
 
 
 def insert_row(row: models.Model, *, now: tuple[str, ...] = ()) -> None:
@@ -48,7 +49,12 @@ def build_assignments(
     return parts, values
 
 
-CONVERTED_FIELDS = (models.JSONField, models.DateTimeField, models.DecimalField)
+CONVERTED_FIELDS = (
+    models.JSONField,
+    models.DateTimeField,
+    models.DecimalField,
+    TranslatableTextField,
+)
 """Fields whose values must be converted for the driver."""
 
 

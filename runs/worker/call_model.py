@@ -35,6 +35,7 @@ from runs.worker.provider_wait import ProviderWait
 from tools.errors import CallCanceled, DeadlineExceeded
 from tools.net.deadline import Deadline
 from tools.net.trace_context import send_traceparent
+from tools.text.translatable import change_text
 
 MAX_CALL_SECONDS = 1800.0
 """Maximum seconds of one attempt, even if it is still streaming."""
@@ -82,7 +83,7 @@ class ModelCaller:
         """Return an error without secrets, and without an address of a stranger's."""
         if not may_see_provider(self.run, self.provider):
             message = mask_provider_address(message, self.provider)
-        return self.error_sanitizer.text(message)
+        return change_text(message, self.error_sanitizer.text)
 
     def _call(
         self, effect: CallModel, *, number: int, prices: Prices | None

@@ -20,6 +20,7 @@ from runs.store.commits import increment_seq, persist, raise_if_canceled
 from runs.store.database_clock import build_sql_time, db_time_from_now, site_clock
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import transition
+from tools.text.translatable import change_text, join_sentences, translatable
 
 RECHECK_SECONDS = 600.0
 """Seconds after which a run wakes even if nothing has woken it."""
@@ -141,7 +142,7 @@ class ProviderWait:
         raise RunSuspended
 
     def _record_outage(self, failure: ModelCallError) -> None:
-        message = self.sanitizer.text(str(failure))
+        message = change_text(str(failure), self.sanitizer.text)
         record_outage(self.provider, self.run, failure, message=message)
 
     def _write_wait(self, seconds: float, *, is_long: bool = False) -> None:
@@ -175,9 +176,19 @@ class ProviderWait:
         self, code: str, message: str, elapsed: float = 0.0
     ) -> ModelCallFailed:
         minutes = self.provider.outage_minutes
-        length = "1 minute" if minutes == 1 else f"{minutes:g} minutes"
-        text = (
-            f"The run waited {length} for provider {self.provider.slug!r}, which is "
-            f"still not available. {message}"
+        slug = repr(self.provider.slug)
+        waited = (
+            translatable(
+                "The run waited 1 minute for provider %(provider)s, which is still not "
+                "available.",
+                provider=slug,
+            )
+            if minutes == 1
+            else translatable(
+                "The run waited %(minutes)s minutes for provider %(provider)s, which "
+                "is still not available.",
+                minutes=f"{minutes:g}",
+                provider=slug,
+            )
         )
-        return ModelCallFailed(code, text, elapsed)
+        return ModelCallFailed(code, join_sentences([waited, message]), elapsed)

@@ -24,6 +24,7 @@ from runs.store.specs import load_spec
 from runs.store.transitions import lock_ancestors, notify_run_changed, transition
 from tools.audit.write import write_entry
 from tools.spec import ToolSpec
+from tools.text.translatable import translatable
 
 Answer, Question, Status = Decision.Answer, Decision.Question, AgentStep.Status
 
@@ -202,9 +203,10 @@ def _fail_run(decision: Decision, *, by: User, reason: str) -> None:
             run,
             to=Run.Status.FAILED,
             error_code="outcome_unknown",
-            error_message=(
-                f"The outcome of {decision.step.tool!r} is unknown, and "
-                f"{by.get_username()} ended the run."
+            error_message=translatable(
+                "The outcome of %(tool)s is unknown, and %(person)s ended the run.",
+                tool=repr(decision.step.tool),
+                person=by.get_username(),
             ),
         )
         if moved:

@@ -17,6 +17,7 @@ from runs.store.database_clock import db_time_from_now
 from runs.store.mail.notifications import drop_waiting_notifications
 from runs.store.transitions import transition
 from tools.audit.write import write_entry
+from tools.text.translatable import translatable
 
 RunChoice = Literal["stop", "continue"]
 ScheduleChoice = Literal["disable", "continue"]
@@ -108,7 +109,7 @@ def _expire_leases() -> None:
 
 
 def _stop_runs() -> None:
-    message = _(
+    message = translatable(
         "The site was restored from a backup while this run was in progress. Calls "
         "made after the backup may be missing here. Check before you resume."
     )

@@ -8,6 +8,7 @@ import re
 from urllib.parse import urlsplit
 
 from runs.models import Provider, Run
+from tools.text.translatable import change_text
 
 HIDDEN_ADDRESS = "[hidden]"
 ADDRESS = re.compile(
@@ -24,6 +25,10 @@ def may_see_provider(run: Run, provider: Provider) -> bool:
 
 def mask_provider_address(text: str, provider: Provider) -> str:
     """Return `text` without the provider's slug, and without addresses."""
+    return change_text(text, lambda part: _mask_plain_text(part, provider))
+
+
+def _mask_plain_text(text: str, provider: Provider) -> str:
     text = ADDRESS.sub(HIDDEN_ADDRESS, text)
     try:
         parts = urlsplit(provider.base_url)

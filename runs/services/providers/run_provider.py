@@ -13,6 +13,7 @@ from runs.services.providers.mask_address import mask_provider_address, may_see_
 from runs.store.fast_select import select_row
 from runs.store.sanitizer import MIN_UNGUESSABLE_LENGTH
 from tools.secrets import SecretUnreadable
+from tools.text.translatable import translatable
 
 
 class ProviderRefused(RunsError):
@@ -66,18 +67,28 @@ def get_usable_provider(spec: AgentSpec, *, owner: User) -> Provider:
     slug = spec.model.provider
     provider = select_row(Provider, id=spec.model.provider_id or 0)
     if provider is None:
-        raise ProviderRefused("provider_gone", f"The provider {slug!r} was deleted.")
+        raise ProviderRefused(
+            "provider_gone",
+            translatable("The provider %(provider)s was deleted.", provider=repr(slug)),
+        )
     if provider.archived_at is not None:
         raise ProviderRefused(
             "provider_archived",
-            f"The provider {slug!r} is archived. Unarchive it, or select another "
-            "provider for the agent.",
+            translatable(
+                "The provider %(provider)s is archived. Unarchive it, or select "
+                "another provider for the agent.",
+                provider=repr(slug),
+            ),
         )
     if not may_use_provider(owner, provider):
         raise ProviderRefused(
             "not_allowed",
-            f"{owner.get_username()}, who owns the agent, can no longer use the "
-            f"provider {slug!r}.",
+            translatable(
+                "%(person)s, who owns the agent, can no longer use the provider "
+                "%(provider)s.",
+                person=owner.get_username(),
+                provider=repr(slug),
+            ),
         )
     return provider
 

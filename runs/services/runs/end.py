@@ -19,6 +19,7 @@ from runs.store.commits import (
 )
 from runs.store.recovery import MAX_RECOVERIES
 from runs.store.transitions import notify_run_changed, transition
+from tools.text.translatable import change_text, translatable
 
 UNFINISHED_STEP_STATUSES = (
     AgentStep.Status.PLANNED,
@@ -56,7 +57,7 @@ def end_run(
             output_log=clean_text(result.log),
             stop_reason=result.stop_reason or "",
             error_code=error.code if error else "",
-            error_message=clean_text(error.message) if error else "",
+            error_message=change_text(error.message, clean_text) if error else "",
             finish_reason=finish_reason[:MAX_FINISH_REASON],
         )
         if not done and not _is_end_committed(run, claim, result.status):
@@ -87,9 +88,9 @@ def end_failed(run: Run, claim: ClaimedRun) -> None:
         to=Run.Status.FAILED,
         fence=claim.fence,
         error_code="internal",
-        error_message=(
-            "An internal error ended this run. Its steps are kept. See the worker "
-            "log for details."
+        error_message=translatable(
+            "An internal error ended this run. Its steps are kept. See the worker log "
+            "for details."
         ),
     )
     if moved:
@@ -105,9 +106,10 @@ def end_crashed(run: Run, claim: ClaimedRun) -> None:
             to=Run.Status.FAILED,
             fence=claim.fence,
             error_code="crashed_repeatedly",
-            error_message=(
-                f"The worker died {MAX_RECOVERIES} times in a row at the same step of "
-                "this run. Its steps are kept."
+            error_message=translatable(
+                "The worker died %(count)s times in a row at the same step of this "
+                "run. Its steps are kept.",
+                count=MAX_RECOVERIES,
             ),
         )
         if moved:

@@ -32,6 +32,7 @@ from runs.services.schedules.cron import (
     get_time_zone,
 )
 from runs.store.mail.notifications import notify_of_schedule
+from tools.text.translatable import translatable
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +40,10 @@ BATCH_SIZE = 500
 MAX_SWEEP_SECONDS = 2.0
 """Maximum time one sweep spends on schedules."""
 
-START_FAILED = (
+START_FAILED = translatable(
     "The run could not be started. See the server log. The schedule stays active."
 )
-NO_NEXT_TIME = "The schedule has no further time and is paused."
+NO_NEXT_TIME = translatable("The schedule has no further time and is paused.")
 
 
 class NextFire(NamedTuple):

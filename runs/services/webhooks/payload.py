@@ -9,6 +9,7 @@ from django.conf import settings
 from runs.models import Delivery, Webhook, WebhookEvent
 from runs.models.webhooks import SCORE_EVENT
 from runs.store.outbox import EVENT_BY_STATUS
+from tools.text.translatable import decode_stored_text
 
 MAX_ERROR_CHARS = 500
 """Maximum length of an error message."""
@@ -74,7 +75,7 @@ def build_event_data(delivery: Delivery) -> dict[str, Any]:
         "stop_reason": facts["stop_reason"] or None,
         "error": {
             "code": facts["error_code"],
-            "message": facts["error_message"][:MAX_ERROR_CHARS],
+            "message": decode_stored_text(facts["error_message"])[:MAX_ERROR_CHARS],
         }
         if failed
         else None,
@@ -98,7 +99,7 @@ def format_delivery_text(delivery: Delivery) -> str:
         said = f"Test of the webhook {delivery.webhook.name}."
     else:
         said = f"{run.agent.name}: run {run.pk} {describe_event(delivery)}"
-        why = delivery.facts["error_message"][:MAX_ERROR_CHARS]
+        why = decode_stored_text(delivery.facts["error_message"])[:MAX_ERROR_CHARS]
         said += f". {why}" if why else "."
     return f"{said} {get_delivery_page_url(delivery)}".translate(CHAT_ESCAPES)
 

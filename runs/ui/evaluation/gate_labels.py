@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from runs.evaluation.gate import GateResult, RuleResult
 from runs.services.gates.replay import ReplayedRun
 from runs.ui.format import dollars, duration, format_number
+from tools.text.translatable import translate_text
 
 CHANGE_LABELS: dict[str, Promise] = {
     "same": gettext_lazy("Unchanged"),
@@ -253,7 +254,10 @@ def describe_replayed_run(one: ReplayedRun) -> str:
         case "arguments":
             return _("calls %(tools)s with other arguments") % {"tools": tools}
         case "failed":
-            return one.run.get_stop_reason_display() or one.run.error_message[:200]
+            return (
+                one.run.get_stop_reason_display()
+                or translate_text(one.run.error_message, _)[:200]
+            )
         case "running":
             return ""
         case "same":

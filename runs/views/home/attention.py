@@ -21,6 +21,7 @@ from runs.views.approvals.details import (
     DecisionRow,
     query_open_decisions,
 )
+from tools.text.translatable import translate_text
 
 MAX_ITEMS = 8
 """Of each kind."""
@@ -184,7 +185,7 @@ def _describe_refused_run(schedule: Schedule) -> AttentionItem:
         f"schedule-{schedule.pk}",
         "failed",
         _("%(schedule)s could not start a run") % {"schedule": schedule.name},
-        text=f"{schedule.agent.name} · {schedule.problem}",
+        text=f"{schedule.agent.name} · {translate_text(schedule.problem, _)}",
         at=schedule.problem_at,
         url=reverse("schedule-detail", args=[schedule.pk]),
         button=_("Open"),
@@ -194,7 +195,7 @@ def _describe_refused_run(schedule: Schedule) -> AttentionItem:
 def _describe_failed_run(schedule: Schedule) -> AttentionItem:
     run = schedule.last_run
     assert run is not None
-    why = run.error_message or get_error_label(run.error_code)
+    why = translate_text(run.error_message, _) or get_error_label(run.error_code)
     return AttentionItem(
         f"run-{run.pk}",
         "failed",
@@ -217,7 +218,8 @@ def _list_outages(user: User, *, mine: bool) -> AttentionGroup:
             f"provider-{outage.provider_id}",
             "waiting",
             _("%(provider)s is unavailable") % {"provider": outage.provider.name},
-            text=outage.error_message or get_error_label(outage.error_code),
+            text=translate_text(outage.error_message, _)
+            or get_error_label(outage.error_code),
             at=outage.started_at,
             url=reverse("provider-detail", args=[outage.provider_id]),
             button=_("Open"),

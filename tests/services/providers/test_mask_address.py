@@ -1,8 +1,10 @@
 """What a run says of a provider that its owner may not see."""
 
 import pytest
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
-from runs.models import ModelAttempt
+from runs.models import ModelAttempt, Run
 from runs.services.providers.mask_address import mask_provider_address
 from runs.services.runs.start import start_run
 from tests.make import make_agent, make_provider, make_user
@@ -33,6 +35,19 @@ def test_a_user_of_a_shared_agent_reads_no_address(provider):
     assert "127.0.0.1" not in message
     assert "internal" not in message
     assert "No server answers at [hidden]." in message
+
+
+def test_the_address_is_hidden_in_the_parts_of_a_translated_error_too(provider):
+    failed_run_of(make_user(), provider)
+
+    stored = Run.objects.values_list(Cast("error_message", TextField()), flat=True)
+
+    assert "127.0.0.1" not in stored[0]
+    assert "internal" not in stored[0]
+    assert Run.objects.get().error_message.parts[0].values == {
+        "server": "[hidden]",
+        "provider": "[hidden]",
+    }
 
 
 def test_those_who_may_see_the_provider_read_its_address(provider):

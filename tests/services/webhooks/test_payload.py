@@ -14,6 +14,7 @@ from tests.make import (
     make_version,
     make_webhook,
 )
+from tools.text.translatable import encode_stored_text, translatable
 
 pytestmark = pytest.mark.django_db
 
@@ -90,6 +91,19 @@ def test_a_long_error_is_cut():
     run = make_run(status="failed", error_message="x" * 9_000)
 
     assert len(message(make_delivery(run=run))["data"]["error"]["message"]) == 500
+
+
+@pytest.mark.parametrize("shape", ["event", "text"])
+def test_a_translated_error_is_sent_in_english(shape):
+    why = translatable("The provider %(provider)s was deleted.", provider="'mine'")
+    run = make_run(status="failed", error_message=why)
+    delivery = make_delivery(make_webhook(run.owner, shape=shape), run)
+    delivery.facts["error_message"] = encode_stored_text(why)
+
+    said = build_delivery_body(delivery).decode()
+
+    assert "The provider 'mine' was deleted." in said
+    assert "%(provider)s" not in said
 
 
 def test_a_chat_gets_a_line_with_the_address():
