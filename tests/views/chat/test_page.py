@@ -136,7 +136,7 @@ def test_a_script_that_sends_a_message_gets_the_address_of_its_page(client, ann)
     sent = client.post("/chat/planner/say/", {"input": "Hello"}, headers=headers)
     run = Run.objects.get()
     page = f"/chat/planner/{run.conversation_id}/"
-    again = client.post(f"{page}{run.pk}/branch/", headers=headers)
+    again = client.post(f"{page}branch/{run.pk}/", headers=headers)
 
     assert (sent.status_code, sent.headers["HX-Redirect"]) == (200, page)
     assert again.status_code == 200

@@ -82,7 +82,7 @@ def test_pages_with_the_script_of_a_key_list_it(client, script, keys, others):
     found = {
         resolve(one.path.partition("?")[0]).url_name
         for one in list_addresses()
-        if f"runs/{script}.js" in ask(client, "GET", one.path).text
+        if f"runs/{script}.js".encode() in ask(client, "GET", one.path).content
     }
     listed = {
         page
