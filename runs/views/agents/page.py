@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runs.engine.types import ExecutorOptions
 from runs.forms.runs.inputs import RunForm
 from runs.htmx import HtmxRequest
-from runs.models import Agent, Run
+from runs.models import Agent, PromptTemplate, Provider, Run
 from runs.services.agents.publish import get_latest_version, is_published
 from runs.services.agents.run_counts import count_agent_runs
 from runs.services.agents.used_by import list_using_agents
@@ -92,6 +92,12 @@ def build_agent_page_context(
         "limit_words": describe_executor_limits(
             ExecutorOptions.model_validate(agent.executor)
         ),
+        "may_see_provider": Provider.objects.visible_to(request.user)
+        .filter(pk=agent.provider_id)
+        .exists(),
+        "may_see_prompt": PromptTemplate.objects.visible_to(request.user)
+        .filter(pk=agent.prompt_id)
+        .exists(),
         "own_prompt": agent.prompt is not None
         and is_inline_prompt(agent.prompt, agent),
     }

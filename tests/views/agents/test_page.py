@@ -126,6 +126,23 @@ def test_who_may_only_use_it_cannot_edit_or_publish_it(client, ann):
     assert client.post(f"/agents/{pk}/publish/").status_code == 404
 
 
+@pytest.mark.parametrize("visibility", ["private", "everyone"])
+def test_only_what_a_person_may_see_is_a_link(client, ann, visibility):
+    eve = make_user("eve")
+    provider = make_provider(eve, visibility=visibility)
+    prompt = make_prompt(eve, name="Polite", visibility=visibility)
+    agent = make_agent(eve, visibility="everyone", provider=provider, prompt=prompt)
+
+    page = client.get(f"/agents/{agent.pk}/").text
+    urls = [f"/providers/{provider.pk}/", f"/prompts/{prompt.pk}/"]
+
+    assert provider.name in page
+    assert prompt.name in page
+    is_shared = visibility == "everyone"
+    assert [f'href="{url}"' in page for url in urls] == [is_shared] * 2
+    assert {client.get(url).status_code for url in urls} == {200 if is_shared else 404}
+
+
 def test_publishing_makes_a_version_that_runs_use(client, ann):
     agent = make_agent(ann)
 
