@@ -148,7 +148,7 @@ def answer_trial(
         | {
             "is_called": True,
             "ok": done.ok,
-            "result": done.value_text,
+            "result": done.shown_text,
             "is_cut": done.is_cut,
             "error": done.error,
             "http_status": done.exchange.status,
