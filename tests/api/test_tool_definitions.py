@@ -376,6 +376,15 @@ def test_a_tool_without_schema_takes_a_text(api, manager):
     assert done.json()["result"] == "A"
 
 
+def test_a_large_result_is_cut(api, manager):
+    config = {"code": "'a' * 100_001"}
+    body = {"definition": {"kind": "python", "config": config, "effect": "read"}}
+
+    done = api.post("tools/try", {**body, "arguments": ""}).json()
+
+    assert (len(done["result"]), done["is_cut"]) == (100_000, True)
+
+
 def test_trials_need_the_scope_to_build(manager):
     tool = make_tool(manager, config=CALCULATOR)
     api = Api(manager, scopes=["read", "run", "approve", "admin"])

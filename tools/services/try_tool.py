@@ -30,6 +30,8 @@ from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 
 TRY_SECONDS = 10.0
+MAX_SHOWN_TEXT = 100_000
+"""Characters of a result that pages and the API show."""
 STOPPED = "You stopped the call."
 NOT_YOURS = "Only people who can edit the tool can test values that are not saved."
 NEEDS_APPROVAL = (
@@ -62,6 +64,14 @@ class TryResult:
     """Whether the person stopped the call."""
     frame: FailedFrame | None = None
     """The variables where Python code failed, masked."""
+
+    @property
+    def shown_text(self) -> str:
+        return self.value_text[:MAX_SHOWN_TEXT]
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.value_text) > MAX_SHOWN_TEXT
 
     @property
     def ok(self) -> bool:

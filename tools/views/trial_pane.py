@@ -27,7 +27,12 @@ from tools.kinds.python_function import is_result_missing
 from tools.models import Tool, ToolTrial
 from tools.net.client_disconnect import watch_disconnect
 from tools.services.show_request import show_request
-from tools.services.try_tool import TRY_SECONDS, TryResult, try_tool
+from tools.services.try_tool import (
+    MAX_SHOWN_TEXT,
+    TRY_SECONDS,
+    TryResult,
+    try_tool,
+)
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 from tools.typed_generics import StrOrPromise
@@ -39,8 +44,6 @@ from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
 from tools.views.trial_arguments import TrialArguments, open_typed_arguments
 
 SHOWN_TRIALS = 6
-MAX_SHOWN_TEXT = 100_000
-"""Characters of a result that the page shows."""
 TOOL_FORM_ID = "tool-form"
 DRAFT_NAME = re.compile(r"[0-9a-f]{16}")
 
@@ -139,12 +142,12 @@ class TrialPane:
     @property
     def model_text(self) -> str:
         """As much of it as the page shows."""
-        return self.whole_text[:MAX_SHOWN_TEXT]
+        return (self.result.shown_text or self.result.error) if self.result else ""
 
     @property
     def shown_limit(self) -> int:
         """Characters that are shown of a longer result; 0 if all are shown."""
-        return MAX_SHOWN_TEXT if len(self.whole_text) > MAX_SHOWN_TEXT else 0
+        return MAX_SHOWN_TEXT if self.result and self.result.is_cut else 0
 
     @property
     def opens_with_model_text(self) -> bool:

@@ -24,8 +24,6 @@ from tools.text.storable import replace_unstorable
 from tools.ui.labels import can_edit_tool, can_test_tools
 
 UNNAMED = "new_tool"
-MAX_RESULT = 100_000
-"""Characters of a result that are returned."""
 
 
 class NewToolDraft(ToolChange):
@@ -150,8 +148,8 @@ def answer_trial(
         | {
             "is_called": True,
             "ok": done.ok,
-            "result": done.value_text[:MAX_RESULT],
-            "is_cut": len(done.value_text) > MAX_RESULT,
+            "result": done.shown_text,
+            "is_cut": done.is_cut,
             "error": done.error,
             "http_status": done.exchange.status,
             "seconds": done.seconds,
