@@ -96,7 +96,7 @@ def build_agent_page_context(
         .filter(pk=agent.provider_id)
         .exists(),
         "may_see_prompt": PromptTemplate.objects.visible_to(request.user)
-        .filter(pk=agent.prompt_id)
+        .filter(pk=agent.prompt_id or 0)
         .exists(),
         "own_prompt": agent.prompt is not None
         and is_inline_prompt(agent.prompt, agent),
