@@ -4,30 +4,19 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Optional, Union
+from typing import Any
 
-from pydantic import TypeAdapter
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from tools.errors import ToolFailed
 from tools.sandbox.last_value import UnreadableCode, parse_tool_code
+from tools.schema.annotation import UnsupportedAnnotation, build_annotation_schema
 from tools.schema.signature import parse_docstring
+from tools.text.storable import is_storable, replace_unstorable
 from tools.text.translatable import TranslatableText, translatable
 
 ARGUMENTS_NAME = "__arguments__"
 """The variable from which the function gets its arguments."""
-
-ANNOTATIONS = {
-    **{kind.__name__: kind for kind in (str, int, float, bool, list, dict)},
-    **{"List": list, "Dict": dict, "Any": Any, "object": Any},
-    **{"Literal": Literal, "Optional": Optional, "Union": Union},
-}
-ANNOTATION_NODES = (
-    *(ast.Name, ast.Load, ast.Subscript, ast.Tuple, ast.Constant),
-    *(ast.BinOp, ast.BitOr, ast.UnaryOp, ast.USub),
-)
-"""What an annotation is made of; none of it runs code or takes long."""
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -101,7 +90,7 @@ def find_code_function(code: str) -> CodeFunction | None:
             schema.setdefault("required", []).append(argument.arg)
     about = parse_docstring(ast.get_docstring(last) or "").parameters
     for name in about.keys() & schema["properties"].keys():
-        schema["properties"][name]["description"] = about[name]
+        schema["properties"][name]["description"] = replace_unstorable(about[name])
     return CodeFunction(last.name, schema)
 
 
@@ -173,37 +162,21 @@ def build_argument_schema(
     argument: ast.arg, default: ast.expr | None
 ) -> dict[str, Any]:
     """Return the JSON Schema of an argument; one without an annotation takes all."""
-    schema: dict[str, Any] | None = {}
-    if argument.annotation is not None:
-        schema = build_annotation_schema(argument.annotation)
-    if schema is None:
+    schema: dict[str, Any] = {}
+    try:
+        if argument.annotation is not None:
+            schema = build_annotation_schema(argument.annotation)
+    except UnsupportedAnnotation:
         reason = translatable(
             "Line %(line)s: the type of the argument “%(name)s” is not supported. Use "
             "str, int, float, bool, list, dict or Literal.",
             line=argument.lineno,
             name=argument.arg,
         )
-        raise UnsupportedFunction(reason)
+        raise UnsupportedFunction(reason) from None
     try:
         value = to_jsonable_python(ast.literal_eval(default)) if default else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         value = None  # calculated; the argument is optional all the same
-    return schema if value is None else {**schema, "default": value}
-
-
-def build_annotation_schema(annotation: ast.expr) -> dict[str, Any] | None:
-    """Return the JSON Schema of an annotation; None for one that is not supported."""
-    nodes = list(ast.walk(annotation))
-    names = {one.id for one in nodes if isinstance(one, ast.Name)}
-    is_plain = all(isinstance(one, ANNOTATION_NODES) for one in nodes)
-    if not is_plain or not names <= ANNOTATIONS.keys():
-        return None
-    try:
-        compiled = compile(ast.Expression(annotation), "annotation", "eval")
-        kind = eval(compiled, {"__builtins__": {}}, ANNOTATIONS)  # noqa: S307  # only the nodes and names above
-        return TypeAdapter(kind).json_schema()
-    except (
-        *(TypeError, ValueError, RecursionError, MemoryError),
-        *(PydanticSchemaGenerationError, PydanticUserError),
-    ):
-        return None
+    has_default = value is not None and is_storable(value)
+    return {**schema, "default": value} if has_default else schema

@@ -99,8 +99,29 @@ def test_other_arguments_are_refused_with_a_sentence(arguments, sentence):
             {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             False,
         ),
+        (
+            "a: Optional[list[Union[int, str]]]",
+            {
+                "anyOf": [
+                    {
+                        "type": "array",
+                        "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+                    },
+                    {"type": "null"},
+                ]
+            },
+            True,
+        ),
+        (
+            "a: Dict[str, float]",
+            {"type": "object", "additionalProperties": {"type": "number"}},
+            True,
+        ),
+        ("a: Literal[1, -2, 'x']", {"enum": [1, -2, "x"]}, True),
         ("a", {}, True),
         ("a: str = today()", {"type": "string"}, False),
+        ("a: float = 1e400", {"type": "number"}, False),
+        ('a: str = "\\ud800"', {"type": "string"}, False),
     ],
 )
 def test_an_argument_is_read_from_its_annotation(parameter, schema, is_required):
@@ -109,6 +130,25 @@ def test_an_argument_is_read_from_its_annotation(parameter, schema, is_required)
     assert function is not None
     assert function.schema["properties"] == {"a": schema}
     assert function.schema.get("required", []) == (["a"] if is_required else [])
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *("{}", "list[{}]", "Optional[{}]", "Union[int, {}]", "dict[str, {}]"),
+        *("Literal[{}.x]", "int | {}", "list[int]({})"),
+    ],
+)
+@pytest.mark.parametrize("is_text", [True, False])
+def test_no_part_of_an_annotation_is_run(annotation, is_text, tmp_path):
+    made = tmp_path / "made"
+    call = f"open({str(made)!r}, 'w')"
+    part = annotation.format(repr(call) if is_text else call)
+
+    with pytest.raises(ToolFailed, match="is not supported"):
+        find_code_function(f"def f(a: {part}):\n    return a")
+
+    assert not made.exists()
 
 
 def test_the_docstring_describes_arguments():
@@ -132,6 +172,9 @@ def test_the_docstring_describes_arguments():
         ("def f(a: date): pass", "the type of the argument “a” is not supported"),
         ("def f(a: print('x')): pass", "the type of the argument “a”"),
         ("def f(a: 1 | 2): pass", "the type of the argument “a”"),
+        ("def f(a: dict[int, str]): pass", "the type of the argument “a”"),
+        ("def f(a: Literal[True]): pass", "the type of the argument “a”"),
+        ('def f(a: Literal["\\ud800"]): pass', "the type of the argument “a”"),
     ],
 )
 def test_a_function_that_cannot_be_called_by_name_is_refused(code, part):
