@@ -268,8 +268,8 @@ def list_report_lines(
         f"{one.same} the same"
         for one in report.comparisons
     ]
-    if report.calls_not_recorded:
-        lines.append(f"{report.calls_not_recorded} calls had no recording")
+    if count := report.calls_not_recorded:
+        lines.append(f"{count} call{'s' if count > 1 else ''} had no recording")
     return lines
 
 
