@@ -82,7 +82,7 @@ def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site
         page.get_by_role("button", name="Stop").click()
         kept = page.locator(".answer .kept")
         expect(kept.locator("td").first).to_have_text("09:00", timeout=LONG)
-        expect(page.locator(".stopped-note")).to_have_text("Stopped")
+        expect(page.locator(".stopped-note")).to_have_text("You stopped this answer")
         page.reload()
         expect(kept.locator("h1")).to_contain_text("Oslo")
         assert received == []
