@@ -120,7 +120,7 @@ def test_the_chat_is_used_by_keys(browser, site):
         again.click()
         page.wait_for_load_state()
         draft = page.locator("[id^=turn-draft-][aria-busy]")
-        expect(draft).to_contain_text("I am", timeout=LONG)
+        expect(draft).to_contain_text("Oslo", timeout=LONG)
         page.get_by_role("button", name="Stop").click()
         expect(again).to_be_visible(timeout=LONG)
         page.wait_for_load_state()

@@ -43,7 +43,11 @@ class HostsField(forms.CharField):
         return names
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool((initial or []) != self.to_python(data))
+        """Compare names; what is none counts as changed."""
+        try:
+            return bool((initial or []) != self.to_python(data))
+        except ValidationError:
+            return True
 
 
 class BindingsField(HostsField):
@@ -129,7 +133,11 @@ class PairsField(forms.CharField):
         return pairs
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool((initial or {}) != self.to_python(data))
+        """Compare pairs; what is none counts as changed."""
+        try:
+            return bool((initial or {}) != self.to_python(data))
+        except ValidationError:
+            return True
 
 
 def require_group_if_shared(form: forms.BaseForm) -> None:

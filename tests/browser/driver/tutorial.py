@@ -92,9 +92,12 @@ def collect_examples(page: Page) -> None:
         ("Who are you?", "I am the demo model"),
     ):
         page.get_by_role("link", name="Add example").click()
-        page.get_by_label("input", exact=True).fill(text)
-        page.get_by_label("Expected answer").fill(answer)
-        page.get_by_role("button", name="Add example").click()
+        row = page.locator("#dataset-examples tbody tr").last
+        row.locator("[data-field=input] .cellbox").fill(text)
+        page.keyboard.press("Tab")
+        row.locator("[data-field=answer] .cellbox").fill(answer)
+        page.keyboard.press("Enter")
+        expect(row.locator("[data-field=answer]")).to_have_text(answer)
     page.get_by_role("button", name="Save version 1").click()
     expect(page.get_by_text("Version 1 saved, with 3 examples.")).to_be_visible()
 

@@ -1,6 +1,7 @@
 """Publishing an agent with a gate: only what has passed, or with an audited reason."""
 
 import pytest
+from django.utils import timezone
 
 from runs.evaluation.gate import GateResult, GateRules, RuleResult
 from runs.models import AgentTool, AgentVersion, Experiment, Gate
@@ -295,12 +296,15 @@ def test_an_imported_result_does_not_count_for_later_examples(agent):
 
 
 def test_a_judge_that_could_not_say_anything_opens_no_gate(agent):
-    slug = make_provider(agent.owner).slug
-    config = {"provider": slug, "model": "m", "rubric": "Polite?"}
+    provider = make_provider(agent.owner)
+    config = {"provider": provider.slug, "model": "m", "rubric": "Polite?"}
     judge = make_revision(agent.owner, name="Judge", kind="judge", config=config)
     agent.gate.evaluators.add(judge.evaluator)
 
-    run_gate(agent)
+    experiment = start_gate_experiment(agent.gate, by=agent.owner)
+    provider.archived_at = timezone.now()
+    provider.save()
+    finish_experiment(experiment)
 
     assert state_of(agent).status == "not_met"
     with pytest.raises(GateNotMet):

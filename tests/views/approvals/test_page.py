@@ -767,7 +767,7 @@ def test_two_arguments_with_the_same_name_are_edited_as_json(client, ann):
     ("typed", "field", "said"),
     [
         ({"tags": "[1]"}, "tags", "tags.0: 1 is not of type"),
-        ({"tags": "not json"}, "tags", "Not valid JSON."),
+        ({"any": "not json"}, "any", "Not valid JSON."),
         ({"to.name": "x" * 9}, "to.name", "'xxxxxxxxx' is too long."),
     ],
     ids=["in a list", "no JSON", "nested"],
@@ -777,7 +777,8 @@ def test_a_refused_form_of_a_run_is_shown_there_at_the_field(
 ):
     name = {"type": "string", "maxLength": 8}
     to = {"type": "object", "properties": {"name": name}}
-    decision = asking_with_schema(ann, PROPERTIES | {"to": to}, ARGUMENTS)
+    properties = PROPERTIES | {"to": to, "any": {}}
+    decision = asking_with_schema(ann, properties, ARGUMENTS | {"any": 1})
     run = f"/runs/{decision.step.run_id}/"
     sent = fields_of(decision, **typed) | {"next": run, "reason": "why"}
 
@@ -798,13 +799,13 @@ def test_a_refused_form_of_a_run_is_shown_there_at_the_field(
 def test_only_the_page_of_its_run_shows_a_refused_form(client, ann):
     decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
     run = f"/runs/{decision.step.run_id}/"
-    sent = fields_of(decision, tags="no") | {"next": run, "edit_as": "fields"}
+    sent = fields_of(decision, amount="no") | {"next": run, "edit_as": "fields"}
 
     client.post(f"/approvals/{decision.pk}/answer/", sent)
     client.get(f"/runs/{asking(ann).step.run_id}/")
     client.get(run, headers={"HX-Request": "true"})
 
-    assert "Not valid JSON." in client.get(run).text
+    assert "Enter a whole number" in client.get(run).text
 
 
 def test_a_refusal_without_a_field_is_listed(client, ann):
