@@ -113,8 +113,10 @@ def test_publishing_is_undone_and_an_older_version_published_again(browser, live
     expect(toast).to_contain_text(f"Version {number + 1} published", timeout=20_000)
     toast.get_by_role("button", name="Undo").click()
 
-    page.wait_for_url("**/agents/3/versions/")
-    expect(toast).to_contain_text(f"Version {number + 2} published")
+    expect(toast).to_contain_text(f"again, as version {number + 2}")
+    expect(toast.get_by_role("button", name="Undo")).to_have_count(0)
+    page.wait_for_url("**/agents/3/")
+    page.goto(f"{lived_in.url}/agents/3/versions/")
     expect(newest).to_have_text(f"v{number + 2}")
     older = page.locator(f"#agent-version-{number + 1}")
     expect(older).to_be_visible()

@@ -376,6 +376,7 @@
   function showProblem(event, text) {
     const { sourceEvent, response } = event.detail.ctx ?? {};
     if (!BY_HAND.includes(sourceEvent?.type)) {
+      if (event.target.hasAttribute?.("hx-sse:connect")) return; // see `failed`
       if (!response || response.status >= 502) setLost("part", "away");
       return;
     }

@@ -93,7 +93,7 @@ def collect_examples(page: Page) -> None:
     ):
         page.get_by_role("link", name="Add example").click()
         row = page.locator("#dataset-examples tbody tr").last
-        row.locator("[data-field=input] .cellbox").fill(text)
+        row.locator("[data-field='input:input'] .cellbox").fill(text)
         page.keyboard.press("Tab")
         row.locator("[data-field=answer] .cellbox").fill(answer)
         page.keyboard.press("Enter")

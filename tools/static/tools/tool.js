@@ -169,9 +169,11 @@
   let clock = 0;
   let isCalling = false;
   let isCanceled = false;
+  const isCall = (node) =>
+    pane().contains(node) &&
+    !node.matches("[data-refresh], [name=trial], [name=switch_to]");
   document.addEventListener("htmx:before:request", (event) => {
-    if (!pane().contains(event.target)) return;
-    if (event.target.matches("[data-refresh], [name=trial], [name=switch_to]")) return;
+    if (!isCall(event.target)) return;
     isCalling = true;
     isCanceled = false;
     callButton().ariaDisabled = "true";
@@ -218,7 +220,7 @@
     true,
   );
   document.addEventListener("htmx:finally:request", (event) => {
-    if (isCalling && pane().contains(event.target)) callButton().ariaDisabled = null;
+    if (isCall(event.target)) callButton().ariaDisabled = null;
   });
 
   document.addEventListener("click", (event) => {
