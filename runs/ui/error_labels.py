@@ -1,6 +1,8 @@
 """Labels of the error codes of failed runs, in the active language."""
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
+
+from tools.text.translatable import translate_text
 
 ERROR_LABELS = {
     "auth": gettext_lazy("API key rejected"),
@@ -27,6 +29,11 @@ ERROR_LABELS = {
     "tool_failed": gettext_lazy("Tool call failed"),
     "transport": gettext_lazy("Model server not reachable"),
 }
+
+
+def describe_error(message: str, code: str) -> str:
+    """Return a stored message in the viewer's language, or the label of its code."""
+    return translate_text(message, gettext) or get_error_label(code)
 
 
 def get_error_label(code: str) -> str:

@@ -14,9 +14,8 @@ from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.database_clock import read_time_for_runs
 from runs.ui.answer_start import read_answer_start
-from runs.ui.error_labels import get_error_label
+from runs.ui.error_labels import describe_error
 from runs.ui.run_wait import describe_limit_wait, describe_run_wait
-from tools.text.translatable import translate_text
 
 OPEN_STEP_STATUSES = ["started", "awaiting_approval", "unknown"]
 STOP_REASON_NOTES = {
@@ -85,9 +84,7 @@ def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
         case "limit_reached":
             return str(STOP_REASON_NOTES.get(run.stop_reason, _("Limit reached"))), ""
         case "failed":
-            return translate_text(run.error_message, _) or get_error_label(
-                run.error_code
-            ), "bad"
+            return describe_error(run.error_message, run.error_code), "bad"
     if run.forked_from_id:
         return _("Fork of %(run)s") % {"run": run.forked_from_id}, ""
     return "", ""

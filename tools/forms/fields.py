@@ -43,11 +43,7 @@ class HostsField(forms.CharField):
         return names
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare names; what is none counts as changed."""
-        try:
-            return bool((initial or []) != self.to_python(data))
-        except ValidationError:
-            return True
+        return super().has_changed(initial or [], data)
 
 
 class BindingsField(HostsField):
@@ -133,11 +129,7 @@ class PairsField(forms.CharField):
         return pairs
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare pairs; what is none counts as changed."""
-        try:
-            return bool((initial or {}) != self.to_python(data))
-        except ValidationError:
-            return True
+        return super().has_changed(initial or {}, data)
 
 
 def require_group_if_shared(form: forms.BaseForm) -> None:

@@ -166,7 +166,7 @@ def build_argument_schema(
     try:
         if argument.annotation is not None:
             schema = build_annotation_schema(argument.annotation)
-    except UnsupportedAnnotation:
+    except (UnsupportedAnnotation, RecursionError):
         reason = translatable(
             "Line %(line)s: the type of the argument “%(name)s” is not supported. Use "
             "str, int, float, bool, list, dict or Literal.",

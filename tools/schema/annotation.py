@@ -31,12 +31,21 @@ def build_annotation_schema(annotation: ast.expr) -> dict[str, Any]:
             found = NAMED_TYPES.get(ALIASES.get(name, name))
             if found is not None:
                 return dict(found)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _join_schemas([left, right])
+        case ast.BinOp(op=ast.BitOr()):
+            return _join_schemas(_split_union(annotation))
         case ast.Subscript(value=ast.Name(id=name), slice=inner):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             return _build_generic_schema(ALIASES.get(name, name), parts)
     raise UnsupportedAnnotation
+
+
+def _split_union(annotation: ast.expr) -> list[ast.expr]:
+    """Return the types of `int | str | None`, which the syntax tree nests."""
+    parts: list[ast.expr] = []
+    while isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        parts.append(annotation.right)
+        annotation = annotation.left
+    return [annotation, *reversed(parts)]
 
 
 def _build_generic_schema(name: str, parts: list[ast.expr]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 
 def require_above_zero(value: Any) -> None:
-    """Refuse 0: nothing could be spent. None is no limit."""
+    """Refuse 0, with which nothing could be spent; None means no limit."""
     if value is not None and value <= 0:
         raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))
 

@@ -172,7 +172,7 @@ class JudgeSession:
             self._wait_for_turn(share, request)
             reply = _complete(llm, request, share)
         except (ModelCallError, ToolFailed) as error:
-            why = str(error).replace(RESUME_LATER, "")  # judges have no run
+            why = str(error).replace(f" {RESUME_LATER}", "")  # judges have no run
             raise NotScored(
                 translatable("The judge failed: %(error)s", error=sanitizer.text(why))
             ) from None

@@ -386,9 +386,8 @@ def list_left_out(
     """Return the sentences about runs that the comparison leaves out."""
     letters = {one.pk: LETTERS[one.position] for one in candidates}
     unscored = describe_unscored_runs(figures.candidates, letters)
-    return describe_failed_runs(figures.candidates, letters) + [unscored] * bool(
-        unscored
-    )
+    failed = describe_failed_runs(figures.candidates, letters)
+    return [*failed, unscored] if unscored else failed
 
 
 def describe_result(experiment: Experiment, search: BisectionReport | None) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.models import Decision, Provider, ProviderOutage, Schedule, Webhook
-from runs.ui.error_labels import get_error_label
+from runs.ui.error_labels import describe_error
 from runs.ui.format import number
 from runs.views.approvals.details import (
     DECISION_ORDER,
@@ -195,7 +195,7 @@ def _describe_refused_run(schedule: Schedule) -> AttentionItem:
 def _describe_failed_run(schedule: Schedule) -> AttentionItem:
     run = schedule.last_run
     assert run is not None
-    why = translate_text(run.error_message, _) or get_error_label(run.error_code)
+    why = describe_error(run.error_message, run.error_code)
     return AttentionItem(
         f"run-{run.pk}",
         "failed",
@@ -218,8 +218,7 @@ def _list_outages(user: User, *, mine: bool) -> AttentionGroup:
             f"provider-{outage.provider_id}",
             "waiting",
             _("%(provider)s is unavailable") % {"provider": outage.provider.name},
-            text=translate_text(outage.error_message, _)
-            or get_error_label(outage.error_code),
+            text=describe_error(outage.error_message, outage.error_code),
             at=outage.started_at,
             url=reverse("provider-detail", args=[outage.provider_id]),
             button=_("Open"),

@@ -150,6 +150,8 @@ def test_a_failure_of_the_judge_speaks_of_no_run():
 
     assert "failed with status 503." in problem
     assert "Resume the run" not in problem
+    assert "  " not in problem
+    assert problem == problem.strip()
 
 
 def test_what_the_judge_was_asked_is_kept_with_each_reply():

@@ -151,6 +151,19 @@ def test_no_part_of_an_annotation_is_run(annotation, is_text, tmp_path):
     assert not made.exists()
 
 
+def test_a_long_union_has_each_type_once():
+    union = " | ".join(["int", "str", "None"] * 300)
+
+    function = find_code_function(f"def f(a: {union}):\n    return a")
+
+    assert function is not None
+    assert [one["type"] for one in function.schema["properties"]["a"]["anyOf"]] == [
+        "integer",
+        "string",
+        "null",
+    ]
+
+
 def test_the_docstring_describes_arguments():
     code = 'def f(a: int):\n    """Do.\n\n    Args:\n        a: How many.\n    """'
 
@@ -173,6 +186,7 @@ def test_the_docstring_describes_arguments():
         ("def f(a: print('x')): pass", "the type of the argument “a”"),
         ("def f(a: 1 | 2): pass", "the type of the argument “a”"),
         ("def f(a: dict[int, str]): pass", "the type of the argument “a”"),
+        (f"def f(a: {'list[' * 90}date{']' * 90}): pass", "the type of the argument"),
         ("def f(a: Literal[True]): pass", "the type of the argument “a”"),
         ('def f(a: Literal["\\ud800"]): pass', "the type of the argument “a”"),
     ],
