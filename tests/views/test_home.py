@@ -1,9 +1,11 @@
 """The first page."""
 
+import re
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from runs.models import Agent, Run
@@ -18,6 +20,7 @@ from runs.views.home.activity import MAX_ACTIVE_ROWS, MAX_ROWS
 from runs.views.home.first_steps import list_first_steps
 from tests.experiments import make_examples, make_revision
 from tests.make import (
+    fit,
     make_agent,
     make_decision,
     make_provider,
@@ -213,6 +216,32 @@ def test_active_runs_leave_room_for_ended_ones(client, ann):
     assert f"{MAX_ACTIVE_ROWS + 2} running" in card
     assert "1 queued" in card
     assert card.count('id="home-run-') == MAX_ROWS
+
+
+@pytest.mark.parametrize("statement", range(1, 10))
+def test_a_run_that_ends_while_the_card_is_built_is_ended_after_the_next_poll(
+    client, ann, statement
+):
+    run = make_run(ann, status="running")
+    statements = []
+
+    def end_run(execute, sql, *args):
+        statements.append(sql)
+        if len(statements) == statement:
+            ended = fit("succeeded", timezone.now())
+            ended |= {"status": "succeeded", "lease_until": None}
+            Run.objects.filter(pk=run.pk).update(**ended)
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(end_run):
+        card = client.get("/home/runs/").content.decode()
+    known = re.search(r'X-List-State": "([^"]*)"', card)
+    headers = {"X-List-State": known[1]} if known else {}
+    polled = client.get("/home/runs/", headers=headers)
+
+    assert Run.objects.get().is_over
+    assert card.count(f'id="home-run-{run.pk}"') == 1
+    assert 'data-status="succeeded"' in (polled.content.decode() or card)
 
 
 def test_equal_questions_are_one_row_with_a_count(client, ann):

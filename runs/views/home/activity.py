@@ -30,6 +30,10 @@ class RecentRuns(NamedTuple):
     counts: list[str]
     """How many runs have each active status."""
 
+    @property
+    def is_active(self) -> bool:
+        return any(not row.run.is_over for row in self.rows)
+
 
 def list_recent_runs(runs: QuerySet[Run]) -> RecentRuns:
     """Return active runs, then ended ones, without those of other runs."""
@@ -39,6 +43,7 @@ def list_recent_runs(runs: QuerySet[Run]) -> RecentRuns:
     )
     now = list(active[:MAX_ACTIVE_ROWS])
     ended = asked.exclude(status__in=UNFINISHED_STATUSES).order_by("-pk")
+    ended = ended.exclude(pk__in=[run.pk for run in now])  # those that ended meanwhile
     rows = build_run_rows([*now, *ended[: MAX_ROWS - len(now)]])
     return RecentRuns(rows, _count_active_runs(runs))
 

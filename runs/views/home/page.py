@@ -144,11 +144,12 @@ def _build_runs_context(
 ) -> dict[str, Any]:
     counted = select_counted_runs(runs, counts_tests=counts_tests)
     query = build_all_runs_query(mine=mine, counts_tests=counts_tests)
+    state = get_list_state(runs)  # before the rows: later changes are for the next poll
     return {
         "recent": list_recent_runs(counted),
         "all_runs_query": query,
         "listed": build_list_query(query),
-        "state": get_list_state(runs),
+        "state": state,
         "mine": mine,
         "counts_tests": counts_tests,
     }
