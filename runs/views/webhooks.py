@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -238,6 +238,8 @@ class DeliveryRow(NamedTuple):
 def build_webhook_context(webhook: Webhook, query: str) -> dict[str, Any]:
     """Return the newest deliveries that have the words of `query`, and their state."""
     now = read_database_time()
+    waiting = webhook.deliveries.filter(status=Delivery.Status.WAITING)
+    is_due = waiting.filter(available_at__lte=now).exists()  # before the rows
     rows = search_rows(webhook.deliveries.all(), query, *DELIVERY_FIELDS)
     newest = rows.select_related("run").order_by("-pk")[:MAX_DELIVERIES]
     sent = [
@@ -249,8 +251,6 @@ def build_webhook_context(webhook: Webhook, query: str) -> dict[str, Any]:
         )
         for delivery in newest
     ]
-    soon = Q(status=Delivery.Status.WAITING, available_at__lte=now)
-    waiting = webhook.deliveries.filter(status=Delivery.Status.WAITING)
     return {
         "webhook": webhook,
         "q": query,
@@ -261,7 +261,7 @@ def build_webhook_context(webhook: Webhook, query: str) -> dict[str, Any]:
         "failed": webhook.deliveries.filter(status=Delivery.Status.FAILED)[
             :MAX_RESENT
         ].count(),
-        "is_busy": webhook.is_on and waiting.filter(soon).exists(),
+        "is_busy": webhook.is_on and is_due,
     }
 
 

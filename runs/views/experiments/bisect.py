@@ -97,10 +97,10 @@ def render_bisection(request: HtmxRequest, experiment: Experiment) -> HttpRespon
 def build_bisection_context(
     request: HtmxRequest, experiment: Experiment
 ) -> dict[str, Any]:
+    unfinished = experiment.cells.filter(state=ExperimentRun.State.STARTED).count()
     report = load_bisection(experiment)
     agent = report.failing.agent
     figures = load_stored_figures(experiment)
-    unfinished = experiment.cells.filter(state=ExperimentRun.State.STARTED).count()
     selected = load_selected_cell(
         experiment,
         parse_whole_number(request.GET.get("cell", "")),
