@@ -47,10 +47,11 @@ class DiffBudget:
     """How many more comparisons one page may do; beyond that whole lines differ."""
 
     left: int = 1_000_000
+    most_at_once: int = MAX_PRODUCT
 
     def spend(self, one: Sequence[Any], other: Sequence[Any]) -> bool:
         size = len(one) * len(other)
-        if size > min(MAX_PRODUCT, self.left):
+        if size > min(self.most_at_once, self.left):
             return False
         self.left -= size
         return True
