@@ -12,6 +12,7 @@ from runs.services.experiments.figures import (
     ComparisonFigures,
     ExperimentFigures,
 )
+from runs.ui.format import number
 
 LETTERS = ascii_uppercase
 """Names of candidates; more than an experiment or a bisection has."""
@@ -25,9 +26,9 @@ def describe_comparison(
     """Say how a candidate does against the baseline, which is A."""
     values = {
         "letter": letter,
-        "better": compared.better,
-        "worse": compared.worse,
-        "examples": compared.examples,
+        "better": number(compared.better),
+        "worse": number(compared.worse),
+        "examples": number(compared.examples),
     }
     if is_early and compared.kind in UNCERTAIN:
         return _("Too early to compare %(letter)s with A.") % values
@@ -37,36 +38,36 @@ def describe_comparison(
         case "no_difference":
             return (
                 ngettext(
-                    "%(letter)s does the same as A on %(examples)d example.",
-                    "%(letter)s does the same as A on all %(examples)d examples.",
+                    "%(letter)s does the same as A on %(examples)s example.",
+                    "%(letter)s does the same as A on all %(examples)s examples.",
                     compared.examples,
                 )
                 % values
             )
         case "probably_better":
             text = _(
-                "%(letter)s may be better than A, but %(examples)d examples are too "
-                "few to be sure: %(better)d improved, %(worse)d regressed."
+                "%(letter)s may be better than A, but %(examples)s examples are too "
+                "few to be sure: %(better)s improved, %(worse)s regressed."
             )
         case "probably_worse":
             text = _(
-                "%(letter)s may be worse than A, but %(examples)d examples are too "
-                "few to be sure: %(better)d improved, %(worse)d regressed."
+                "%(letter)s may be worse than A, but %(examples)s examples are too "
+                "few to be sure: %(better)s improved, %(worse)s regressed."
             )
         case "clearly_better":
             text = _(
-                "%(letter)s is clearly better than A: %(better)d improved, %(worse)d "
+                "%(letter)s is clearly better than A: %(better)s improved, %(worse)s "
                 "regressed."
             )
         case "clearly_worse":
             text = _(
-                "%(letter)s is clearly worse than A: %(better)d improved, %(worse)d "
+                "%(letter)s is clearly worse than A: %(better)s improved, %(worse)s "
                 "regressed."
             )
         case _other:
             text = _(
-                "The difference between A and %(letter)s could be chance: %(better)d "
-                "of %(examples)d examples improved, %(worse)d regressed."
+                "The difference between A and %(letter)s could be chance: %(better)s "
+                "of %(examples)s examples improved, %(worse)s regressed."
             )
     return text % values
 
@@ -81,11 +82,11 @@ def describe_clear_tags(
     examples = {one.candidate: one.examples for one in figures.comparisons}
     words = {
         "clearly_worse": _(
-            "%(letter)s is clearly worse on %(tag)s: %(better)d improved, %(worse)d "
+            "%(letter)s is clearly worse on %(tag)s: %(better)s improved, %(worse)s "
             "regressed."
         ),
         "clearly_better": _(
-            "%(letter)s is clearly better on %(tag)s: %(better)d improved, %(worse)d "
+            "%(letter)s is clearly better on %(tag)s: %(better)s improved, %(worse)s "
             "regressed."
         ),
     }
@@ -94,8 +95,8 @@ def describe_clear_tags(
         % {
             "letter": letters[one.candidate],
             "tag": each.tag,
-            "better": one.better,
-            "worse": one.worse,
+            "better": number(one.better),
+            "worse": number(one.worse),
         }
         for kind in words  # what got worse comes first
         for each in figures.tags
@@ -110,11 +111,15 @@ def describe_failed_runs(
     """Say for each candidate how many runs failed; the comparison leaves them out."""
     return [
         ngettext(
-            "%(failed)d of %(total)d runs of %(letter)s failed and is left out.",
-            "%(failed)d of %(total)d runs of %(letter)s failed and are left out.",
+            "%(failed)s of %(total)s runs of %(letter)s failed and is left out.",
+            "%(failed)s of %(total)s runs of %(letter)s failed and are left out.",
             one.failed,
         )
-        % {"failed": one.failed, "total": one.total, "letter": letters[one.candidate]}
+        % {
+            "failed": number(one.failed),
+            "total": number(one.total),
+            "letter": letters[one.candidate],
+        }
         for one in figures
         if one.failed
     ]
@@ -131,14 +136,14 @@ def describe_unscored_runs(
     if not found:
         return ""
     total = sum(one.not_scored for one in found)
-    parts = (f"{letters[one.candidate]} {one.not_scored}" for one in found)
+    parts = (f"{letters[one.candidate]} {number(one.not_scored)}" for one in found)
     return ngettext(
-        "%(count)d run has no score and is left out, though it may have passed: "
+        "%(count)s run has no score and is left out, though it may have passed: "
         "%(parts)s.",
-        "%(count)d runs have no score and are left out, though they may have passed: "
+        "%(count)s runs have no score and are left out, though they may have passed: "
         "%(parts)s.",
         total,
-    ) % {"count": total, "parts": ", ".join(parts)}
+    ) % {"count": number(total), "parts": ", ".join(parts)}
 
 
 def describe_one_candidate(figures: CandidateFigures) -> str:
@@ -146,19 +151,22 @@ def describe_one_candidate(figures: CandidateFigures) -> str:
     if not figures.decided:
         return _("No run has passed or failed yet.")
     return ngettext(
-        "%(passed)d of %(count)d run passed.",
-        "%(passed)d of %(count)d runs passed.",
+        "%(passed)s of %(count)s run passed.",
+        "%(passed)s of %(count)s runs passed.",
         figures.decided,
-    ) % {"passed": figures.passed, "count": figures.decided}
+    ) % {"passed": number(figures.passed), "count": number(figures.decided)}
 
 
 def describe_visible_difference(compared: ComparisonFigures) -> str:
     """Say how small a difference so many examples cannot show."""
     if compared.examples < LEAST_CLEAR:
         return _(
-            "Paired by example. A clear difference needs at least %(least)d examples."
+            "Paired by example. A clear difference needs at least %(least)s examples."
         ) % {"least": LEAST_CLEAR}
     return _(
-        "Paired by example. A difference under %(points)d points needs more than "
-        "%(examples)d examples."
-    ) % {"points": round(compared.smallest_points), "examples": compared.examples}
+        "Paired by example. A difference under %(points)s points needs more than "
+        "%(examples)s examples."
+    ) % {
+        "points": round(compared.smallest_points),
+        "examples": number(compared.examples),
+    }

@@ -20,6 +20,7 @@ from runs.services.datasets.uploads import (
     store_dataset_upload,
 )
 from runs.services.errors import DatasetFileRefused, DatasetFull
+from runs.ui.format import number
 from runs.views.datasets.import_preview import DUPLICATE_RULES, build_import_preview
 from runs.views.datasets.page import (
     build_dataset_context,
@@ -116,7 +117,7 @@ def parse_mapping(
 def describe_import(counts: ImportCounts) -> str:
     parts = [
         ngettext("%(count)s example added.", "%(count)s examples added.", counts.added)
-        % {"count": counts.added}
+        % {"count": number(counts.added)}
     ]
     if counts.updated:
         parts.append(
@@ -125,7 +126,7 @@ def describe_import(counts: ImportCounts) -> str:
                 "%(count)s examples updated.",
                 counts.updated,
             )
-            % {"count": counts.updated}
+            % {"count": number(counts.updated)}
         )
     if counts.skipped:
         parts.append(
@@ -134,7 +135,7 @@ def describe_import(counts: ImportCounts) -> str:
                 "%(count)s duplicates skipped.",
                 counts.skipped,
             )
-            % {"count": counts.skipped}
+            % {"count": number(counts.skipped)}
         )
     parts.append(_("Save the version to use them."))
     return " ".join(parts)

@@ -21,6 +21,7 @@ from runs.services.datasets.working_copy import (
     select_examples,
 )
 from runs.services.errors import VersionRefused
+from runs.ui.format import number
 from runs.ui.list_search import encode_query, get_search_text
 from runs.views.datasets.import_preview import build_import_preview
 from runs.views.datasets.rows import build_example_window
@@ -65,7 +66,7 @@ def dataset_save(request: HtmxRequest, pk: int) -> HttpResponse:
                 "Version %(number)d saved, with %(count)s examples.",
                 version.example_count,
             )
-            % {"number": version.number, "count": version.example_count},
+            % {"number": version.number, "count": number(version.example_count)},
         )
     return redirect("dataset-detail", pk=pk)
 

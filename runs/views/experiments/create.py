@@ -21,6 +21,7 @@ from runs.services.experiments.create import (
     name_experiment,
 )
 from runs.services.experiments.repeat import list_newest_revisions, rebuild_choice
+from runs.ui.format import number
 from runs.whole_number import parse_whole_number
 
 
@@ -140,6 +141,6 @@ def describe_start(experiment: Experiment) -> str:
         "Experiment created. A worker starts its %(count)s run.",
         "Experiment created. Workers start its %(count)s runs.",
         experiment.total,
-    ) % {"count": experiment.total} + (
+    ) % {"count": number(experiment.total)} + (
         "" if experiment.budget is None else " " + _("It stops at its budget.")
     )

@@ -48,6 +48,7 @@ from runs.ui.evaluation.gate_labels import (
     list_gate_lines,
     list_replay_parts,
 )
+from runs.ui.format import number
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.agents.versions import list_changes_since, load_agent_state
@@ -246,12 +247,12 @@ def run_missing_gate(request: HtmxRequest, agent: Agent) -> str:
 
 def describe_gate_start(experiment: Experiment) -> str:
     return ngettext(
-        "The experiment of the gate was started: %(count)d run. Publish when it has "
+        "The experiment of the gate was started: %(count)s run. Publish when it has "
         "ended.",
-        "The experiment of the gate was started: %(count)d runs. Publish when it has "
+        "The experiment of the gate was started: %(count)s runs. Publish when it has "
         "ended.",
         experiment.total,
-    ) % {"count": experiment.total}
+    ) % {"count": number(experiment.total)}
 
 
 def load_draft_gate(agent: Agent) -> GateState:
