@@ -22,7 +22,7 @@ from runs.models import (
 from runs.services.evaluation.run_scores import filter_shown_annotations
 
 MAX_COMPARED_SCORES = 2_000
-"""Of an evaluator in experiments, and as many in rules."""
+"""Of an evaluator in experiments, as many in rules; of a person in a queue."""
 Marks = Mapping[int, Mapping[int, int]]
 """By run, then by person."""
 
@@ -73,6 +73,21 @@ def load_queue_agreement(queue: AnnotationQueue) -> QueueAgreement:
         compare_people(marks),
         compare_evaluators(marks, passing_mark=queue.passing_mark),
     )
+
+
+def find_own_agreement(queue: AnnotationQueue, person: User) -> PeopleAgreement | None:
+    """Return how `person` agrees with whoever has scored the most of the same runs."""
+    done = Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
+    mine = done.filter(by=person).order_by("-pk").values("item")
+    marks: dict[int, dict[int, int]] = defaultdict(dict)
+    rows = done.filter(item__in=mine[:MAX_COMPARED_SCORES])
+    for item, by, mark in rows.values_list("item", "by", "mark"):
+        marks[item][by] = mark or 0
+    for one, other, agreement in compare_people(marks):
+        if person in (one, other):
+            partner = other if person == one else one
+            return PeopleAgreement(person, partner, agreement)
+    return None
 
 
 def compare_people(marks: Marks) -> list[PeopleAgreement]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.forms.annotation.annotation import AnnotationForm
 from runs.htmx import HtmxRequest, wants_part
 from runs.models import AgentStep, Annotation, AnnotationQueue, QueuedRun, Run
+from runs.services.annotation.agreement import find_own_agreement
 from runs.services.annotation.annotate import (
     find_annotation,
     find_correction_dataset,
@@ -217,6 +218,7 @@ def build_item_context(
         "hides_scores": not is_done and bool(others.people or others.evaluators),
         "others": others if is_done else None,
         "progress": load_queue_progress(queue, by=request.user),
+        "own_agreement": find_own_agreement(queue, request.user),
         "inputs": {
             name: str(text)[:MAX_SHOWN_CHARS] for name, text in run.inputs.items()
         },

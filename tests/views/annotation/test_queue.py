@@ -228,6 +228,22 @@ def test_the_last_run_says_whether_others_agree(client, ann):
     assert "disagree" in page
 
 
+def test_the_head_says_how_far_the_viewer_agrees_with_another_person(client, ann):
+    queue = make_queue(ann, runs=4, people_per_run=3)
+    ben, cleo = make_user("ben"), make_user("cleo")
+    for person, marks in ((ben, (1, 5, 5, 1)), (cleo, (1, 1, 1))):
+        for mark in marks:
+            score_next(queue, person, mark)
+    assert "Agreement with" not in page_of(client, start(client, queue))
+    for mark in (1, 5, 1):
+        score_next(queue, ann, mark)
+
+    head = " ".join(page_of(client, start(client, queue)).split())
+
+    assert "Agreement with ben <b>67%</b> on 3 runs" in head
+    assert "κ</abbr> 0.40</span>" in head
+
+
 def test_skip_undo_and_the_reservation(client, ann):
     queue = make_queue(ann, runs=2)
     first = start(client, queue)
