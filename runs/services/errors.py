@@ -54,6 +54,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tools.accounts.person_name import get_person_name
 from tools.text.translatable import join_sentences, localize_text, translatable
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class AlreadyDecided(RunsError):
             message = _("Already answered: %(answer)s.") % {"answer": answer}
         else:
             message = _("%(name)s already answered this: %(answer)s.") % {
-                "name": by.get_full_name() or by.get_username(),
+                "name": get_person_name(by),
                 "answer": answer,
             }
         super().__init__(message)

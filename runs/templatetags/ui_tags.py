@@ -42,6 +42,7 @@ from runs.ui.reveal_invisible import reveal_text
 from runs.ui.role_labels import get_role_label
 from runs.ui.status_badge import get_status_label, glyph, icon, status
 from runs.ui.time_scale import format_percent
+from tools.accounts.person_name import get_person_name
 from tools.text.translatable import decode_stored_text, translate_text
 from tools.ui.diff import DiffLine
 
@@ -240,7 +241,7 @@ def meter(left: float, what: str) -> SafeString:
 @register.filter
 def person(user: Any) -> str:
     """Write a person's name, or "nobody" if no person did it."""
-    return (user.get_full_name() or user.get_username()) if user else _("nobody")
+    return get_person_name(user) if user else _("nobody")
 
 
 @register.filter

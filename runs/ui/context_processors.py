@@ -14,6 +14,7 @@ from runs.language import SESSION_KEY
 from runs.models import Agent, Decision, Preferences, SiteRestore
 from runs.services.health.workers import WorkerHealth, get_worker_health
 from runs.ui.frame.shortcuts import JUMPS
+from tools.accounts.person_name import get_person_name
 from tools.models import Tool
 
 THEMES = [
@@ -100,7 +101,7 @@ class PageFrame:
 
     def __init__(self, request: HttpRequest, user: User) -> None:
         self.user = user
-        self.person = user.get_full_name() or user.get_username()
+        self.person = get_person_name(user)
         self.initials = get_initials(self.person)
         self.selected_theme = get_theme(user)
         self.theme = "" if self.selected_theme == "system" else self.selected_theme

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from tools.accounts.person_name import get_person_name
 from tools.accounts.save import create_service_account
 from tools.accounts.service_account import is_service_account
 from tools.admin.base import ProductAdmin, filter_with_title, render_muted
@@ -392,7 +393,7 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
     @admin.display(description=_("Members"), empty_value=render_muted(_("no members")))
     def members(self, group: Group) -> str:
         """The first few names."""
-        names = [user.get_full_name() or user.username for user in group.user_set.all()]
+        names = [get_person_name(user) for user in group.user_set.all()]
         listed, more = ", ".join(names[:5]), len(names) - 5
         if more <= 0:
             return listed

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tools.accounts.person_name import get_person_name
 from tools.forms.kinds import TOOL_FORMS
 from tools.forms.tool import NETWORK_KINDS
 from tools.models import Tool
@@ -21,7 +22,7 @@ KIND_LABELS: dict[str, StrOrPromise] = {
 def describe_tool_access(tool: Tool) -> str:
     if tool.visibility == Visibility.EVERYONE:
         return _("Everyone")
-    owner = tool.owner.get_full_name() or tool.owner.get_username()
+    owner = get_person_name(tool.owner)
     names = list(tool.groups.values_list("name", flat=True))
     if tool.visibility == Visibility.PRIVATE or not names:
         return _("Only the owner, %(owner)s") % {"owner": owner}

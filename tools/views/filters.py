@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from tools.accounts.person_name import get_person_name
 from tools.admin.filters import FAILURE_RATE_WARNING, parse_row_number
 from tools.models import Credential, Tool
 from tools.ownership import Visibility
@@ -169,10 +170,7 @@ def list_tool_filter_choices(tools: QuerySet[Tool], user: User) -> ToolFilterCho
     )
     return ToolFilterChoices(
         sorted(
-            (
-                ToolFilterChoice(str(one.pk), one.get_full_name() or one.username)
-                for one in owners
-            ),
+            (ToolFilterChoice(str(one.pk), get_person_name(one)) for one in owners),
             key=lambda choice: choice.label.casefold(),
         ),
         list_choices({k: label for k, label in KIND_LABELS.items() if k in kinds}),

@@ -23,6 +23,7 @@ from runs.models import Annotation, AnnotationQueue, QueuedRun
 from runs.services.annotation.queued_runs import lock_annotation_queue
 from runs.services.errors import RunsError
 from runs.store.database_clock import db_time_from_now
+from tools.accounts.person_name import get_person_name
 
 CLAIM_SECONDS = 15 * 60.0
 """An open page renews it every minute."""
@@ -125,5 +126,5 @@ def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
         if other.state == State.DONE
         else _("%(person)s has reserved this run. Your scores were not saved.")
     )
-    person = other.by.get_full_name() or other.by.get_username()
+    person = get_person_name(other.by)
     raise AnnotationRefused(text % {"person": person})

@@ -9,6 +9,7 @@ from runs.models import Dataset, DatasetVersion, Example
 from runs.services.datasets.edit import lock_dataset
 from runs.services.datasets.working_copy import count_unsaved_changes
 from runs.services.errors import VersionRefused
+from tools.accounts.person_name import get_person_name
 
 
 def save_dataset_version(dataset: Dataset, *, seen: int, by: User) -> DatasetVersion:
@@ -59,6 +60,6 @@ def describe_newer_version(dataset: Dataset) -> str:
         "%(name)s saved version %(number)d meanwhile, with the changes made until "
         "then. Review the examples, then save again."
     ) % {
-        "name": (by.get_full_name() or by.get_username()) if by else _("Someone"),
+        "name": get_person_name(by) if by else _("Someone"),
         "number": dataset.version,
     }

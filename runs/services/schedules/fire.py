@@ -32,6 +32,7 @@ from runs.services.schedules.cron import (
     get_time_zone,
 )
 from runs.store.mail.notifications import notify_of_schedule
+from tools.accounts.person_name import get_person_name
 from tools.text.translatable import translatable
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def start_scheduled_run(schedule: Schedule) -> Run:
     """
     agent, owner = schedule.agent, schedule.owner
     if not owner.is_active:
-        raise OwnerDisabled(owner.get_full_name() or owner.get_username())
+        raise OwnerDisabled(get_person_name(owner))
     require_agent_access(agent, by=owner)
     if not agent.versions.exists():
         raise NotPublished(agent.name)

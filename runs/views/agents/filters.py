@@ -12,6 +12,7 @@ from runs.models import Agent, Provider
 from runs.ui.kind_labels import list_kind_choices
 from runs.ui.list_search import get_search_text, search_rows
 from runs.whole_number import parse_whole_number
+from tools.accounts.person_name import get_person_name
 from tools.ownership import Visibility
 
 
@@ -90,10 +91,7 @@ def list_agent_filter_choices(agents: QuerySet[Agent]) -> AgentFilterChoices:
     providers = Provider.objects.filter(pk__in=agents.values("provider"))
     return AgentFilterChoices(
         sorted(
-            (
-                FilterChoice(user.pk, user.get_full_name() or user.username)
-                for user in owners
-            ),
+            (FilterChoice(user.pk, get_person_name(user)) for user in owners),
             key=lambda choice: choice.label.casefold(),
         ),
         [

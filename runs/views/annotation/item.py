@@ -36,6 +36,7 @@ from runs.ui.evaluation.evaluator_labels import get_score_label
 from runs.ui.evaluation.word_diff import mark_differences
 from runs.ui.markdown import render_json, render_markdown
 from runs.views.annotation.page import get_visible_queue
+from tools.accounts.person_name import get_person_name
 
 LABEL_KEYS = "QWRTYUIO"
 """Keys of the labels, in their order; E edits the answer."""
@@ -67,10 +68,7 @@ class OtherScores(NamedTuple):
     def brief(self) -> list[str]:
         """Each name with its score."""
         scores = [(one.entry.name, one.entry.value) for one in self.evaluators]
-        people = [
-            f"{one.by.get_full_name() or one.by.get_username()} {one.mark}"
-            for one in self.people
-        ]
+        people = [f"{get_person_name(one.by)} {one.mark}" for one in self.people]
         return people + [
             f"{name} {number_format(value, 2)}"
             for name, value in scores

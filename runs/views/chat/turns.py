@@ -23,6 +23,7 @@ from runs.views.run.state import (
     load_run_states,
 )
 from runs.whole_number import parse_whole_number
+from tools.accounts.person_name import get_person_name
 
 MAX_STEPS = 30
 """Of a turn; the run page shows all steps."""
@@ -130,7 +131,7 @@ class RunTurn:
             return _("You stopped this answer")
         if (by := run.canceled_by) is None:
             return _("This answer was stopped")
-        person = by.get_full_name() or by.get_username()
+        person = get_person_name(by)
         return _("%(person)s stopped this answer") % {"person": person}
 
     def _queued(self) -> str:

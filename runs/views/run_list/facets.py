@@ -23,6 +23,7 @@ from runs.ui.status_badge import get_status_label
 from runs.views.run_list.filter_queries import query_visible_agents
 from runs.views.run_list.filters import RATING_LABELS, TEST_LABELS, RunFilters
 from runs.views.run_list.pagination import build_run_queries
+from tools.accounts.person_name import get_person_name
 
 MAX_OPTIONS = 100
 """Choices of a facet; others can be given in the URL."""
@@ -187,7 +188,7 @@ def label_options(name: str, values: Iterable[str], user: User) -> dict[str, str
             labels |= {str(pk): label for pk, label in rows.values_list("pk", "name")}
         case "user" if values and user.is_superuser:
             for one in User.objects.filter(pk__in=values):
-                labels[str(one.pk)] = one.get_full_name() or one.get_username()
+                labels[str(one.pk)] = get_person_name(one)
         case "error":
             labels = {one: str(ERROR_LABELS.get(one, one)) for one in values}
     return labels

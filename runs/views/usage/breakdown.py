@@ -28,6 +28,7 @@ from runs.views.charts.time_bars import (
     stack_parts,
 )
 from runs.views.home.period import HomePeriod
+from tools.accounts.person_name import get_person_name
 
 MAX_ROWS = 20
 """Of a table; the export has all."""
@@ -239,7 +240,7 @@ def name_keys(by: str, keys: Iterable[int | str], user: User) -> dict[int | str,
         found = dict(agents.values_list("pk", "name"))
         return {key: found.get(key) or _("Unavailable agent") for key in keys}
     for person in User.objects.filter(pk__in=keys):
-        found[person.pk] = person.get_full_name() or person.get_username()
+        found[person.pk] = get_person_name(person)
     return {key: found.get(key, "") for key in keys}
 
 
