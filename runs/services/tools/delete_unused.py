@@ -2,11 +2,12 @@
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, ProtectedError, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Exists, OuterRef, ProtectedError, QuerySet
 
 from runs.models import AgentStep, AgentTool, Spec
 from tools.models import Tool, ToolUsage
+
+SPECS_AT_ONCE = 200
 
 
 def find_deletable_tools(tools: QuerySet[Tool]) -> QuerySet[Tool]:
@@ -20,17 +21,17 @@ def find_deletable_tools(tools: QuerySet[Tool]) -> QuerySet[Tool]:
         ~Exists(ToolUsage.objects.filter(tool=OuterRef("pk"))),
         last_used_at=None,
     )
-    frozen = [pk for pk in unused.values_list("pk", flat=True) if is_in_spec(pk)]
-    return unused.exclude(pk__in=frozen)
+    return unused.exclude(pk__in=_find_frozen_tools(unused))
 
 
-def is_in_spec(pk: int) -> bool:
-    """Whether a version or a run was frozen with the tool."""
-    text = Cast("body", TextField())
-    specs = Spec.objects.annotate(text=text)
-    return any(
-        specs.filter(text__contains=f'"tool_id": {pk}{end}').exists() for end in ",}"
-    )
+def _find_frozen_tools(tools: QuerySet[Tool]) -> set[int]:
+    """Return the keys of those with which a version or a run was frozen."""
+    keys = set(tools.values_list("pk", flat=True))
+    if not keys:
+        return keys
+    rows = Spec.objects.values_list("body__tools", flat=True)
+    frozen = rows.iterator(SPECS_AT_ONCE)
+    return keys & {tool.get("tool_id") for each in frozen for tool in each or ()}
 
 
 def delete_unused_tools(tools: QuerySet[Tool], *, by: User) -> int:

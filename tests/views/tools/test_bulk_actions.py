@@ -5,6 +5,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from runs.models import AgentTool, Spec
+from runs.services.tools.delete_unused import find_deletable_tools
 from tests.make import make_agent, make_user
 from tests.tools import functions  # noqa: F401  (registers the function of the tools)
 from tests.tools.rows import make_tool
@@ -178,6 +179,19 @@ def test_only_tools_to_which_nothing_refers_are_deleted():
     assert "3 tools not deleted" in done
     assert {tool.name for tool in Tool.objects.all()} == {"given", "called", "fixed"}
     assert AuditEntry.objects.get(noun="tool", action="deleted").thing == "free"
+
+
+def test_specs_are_read_once_however_many_tools_are_selected(
+    django_assert_num_queries,
+):
+    ann = manager()
+    tools = [make_tool(name=f"tool_{n}", owner=ann).pk for n in range(20)]
+    Spec.objects.create(digest="x", body={"tools": [{"tool_id": tools[0]}]})
+
+    with django_assert_num_queries(3):  # keys, specs, tools
+        found = list(find_deletable_tools(Tool.objects.filter(pk__in=tools)))
+
+    assert len(found) == 19
 
 
 def test_a_number_in_a_spec_is_not_the_beginning_of_another():
