@@ -244,6 +244,21 @@ def test_a_run_that_ends_while_the_card_is_built_is_ended_after_the_next_poll(
     assert 'data-status="succeeded"' in (polled.content.decode() or card)
 
 
+def test_an_idle_card_notices_that_a_run_was_approved(client, ann):
+    make_run(ann, status="succeeded")
+    run = make_run(ann, status="awaiting_approval")
+    card = client.get("/home/runs/").content.decode()
+    known = re.search(r'X-List-State": "([^"]*)"', card)
+    headers = {"X-List-State": known[1]}
+    assert client.get("/home/runs/", headers=headers).status_code == 204
+
+    Run.objects.filter(pk=run.pk).update(
+        status="running", **fit("running", timezone.now())
+    )
+
+    assert "1 running" in client.get("/home/runs/", headers=headers).content.decode()
+
+
 def test_equal_questions_are_one_row_with_a_count(client, ann):
     for tool in ("refund", "refund", "send"):
         run = make_run(ann, status="awaiting_approval")

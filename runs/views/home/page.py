@@ -69,7 +69,9 @@ def home(request: HtmxRequest) -> HttpResponse:
         context = {"mine": mine, "counts_tests": counts_tests, "period": period}
         context |= {"is_zone_known": is_viewer_zone_known(request), "is_update": True}
         return render_page_or_part(request, page, part, context | figures)
-    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
+    context = _build_runs_context(
+        runs, request.user, mine=mine, counts_tests=counts_tests
+    )
     context["attention"] = list_attention(request.user, mine=mine)
     if not mine and not runs.exists():
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
@@ -109,10 +111,12 @@ def home_attention(request: HtmxRequest) -> HttpResponse:
 def home_runs(request: HtmxRequest) -> HttpResponse:
     """Show the recent runs; an idle card only after a change."""
     runs, mine = _select_runs(request)
-    if knows_list_state(request, get_list_state(runs)):
+    if knows_list_state(request, get_list_state(runs, request.user)):
         return HttpResponse(status=204)
     counts_tests = is_counting_tests(request)
-    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
+    context = _build_runs_context(
+        runs, request.user, mine=mine, counts_tests=counts_tests
+    )
     context["is_wide"] = request.GET.get("wide") == "1"
     return render(request, "home/_runs.html", context)
 
@@ -140,11 +144,12 @@ def has_enough_runs(runs: QuerySet[Run], *, counts_tests: bool) -> bool:
 
 
 def _build_runs_context(
-    runs: QuerySet[Run], *, mine: bool, counts_tests: bool
+    runs: QuerySet[Run], user: User, *, mine: bool, counts_tests: bool
 ) -> dict[str, Any]:
     counted = select_counted_runs(runs, counts_tests=counts_tests)
     query = build_all_runs_query(mine=mine, counts_tests=counts_tests)
-    state = get_list_state(runs)  # before the rows: later changes are for the next poll
+    # before the rows: later changes are for the next poll
+    state = get_list_state(runs, user)
     return {
         "recent": list_recent_runs(counted),
         "all_runs_query": query,

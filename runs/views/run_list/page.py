@@ -76,7 +76,7 @@ def run_list(request: HtmxRequest) -> HttpResponse:
         return redirect(build_short_url(request, filters))
     visible = Run.objects.visible_to(request.user)
     top = read_scrolled_top(request)
-    state = get_list_state(visible, *([] if top is None else [top]))
+    state = get_list_state(visible, request.user, *([] if top is None else [top]))
     if knows_list_state(request, state):
         return HttpResponse(status=204)
     context = build_list(request, filters, top=top)

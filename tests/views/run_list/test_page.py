@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,10 +15,12 @@ from django.utils import timezone
 from runs.models import ProviderOutage, Run, RunTag
 from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
+from runs.ui.list_state import REFRESH_SECONDS
 from runs.views.run_list import pagination
 from runs.views.run_list.pagination import PAGE_SIZE
 from tests.html import join_lines, strip_tags
 from tests.make import (
+    fit,
     make_agent,
     make_provider,
     make_run,
@@ -249,6 +252,43 @@ def test_an_idle_filtered_list_notices_that_a_run_has_ended(client, ann):
 
     fresh = client.get("/runs/?status=succeeded", headers=known)
     assert "Is it raining?" in fresh.content.decode()
+
+
+@pytest.mark.parametrize("was", ["queued", "running", "awaiting_approval"])
+@pytest.mark.parametrize("now", ["queued", "running", "awaiting_approval"])
+def test_an_idle_filtered_list_notices_each_change_of_status(client, ann, was, now):
+    run = make_run(ann, status=was, title="Is it raining?")
+    state = idle_state(text(client, "?status=succeeded"))
+    known = HTMX | {"X-List-State": state}
+
+    changed = {"lease_until": None} | fit(now, timezone.now())
+    Run.objects.filter(pk=run.pk).update(status=now, **changed)
+
+    answer = client.get("/runs/?status=succeeded", headers=known)
+    assert answer.status_code == (204 if was == now else 200)
+
+
+def test_an_idle_search_notices_that_an_ended_run_can_be_found(client, ann):
+    make_run(ann, status="succeeded", output="It is raining.")
+    known = HTMX | {"X-List-State": idle_state(text(client, "?seconds=0"))}
+    assert client.get("/runs/?seconds=0", headers=known).status_code == 204
+
+    index_runs()
+
+    assert "/runs/" in client.get("/runs/?seconds=0", headers=known).content.decode()
+
+
+def test_an_idle_list_is_sent_again_after_a_minute(client, ann, monkeypatch):
+    run = make_run(ann, status="succeeded", title="Is it raining?")
+    now = time.time()
+    monkeypatch.setattr("runs.ui.list_state.time.time", lambda: now)
+    known = HTMX | {"X-List-State": idle_state(text(client))}
+    Run.objects.filter(pk=run.pk).update(created_at=timezone.now(), rating=1)
+    assert client.get("/runs/", headers=known).status_code == 204
+
+    now += REFRESH_SECONDS
+
+    assert client.get("/runs/", headers=known).status_code == 200
 
 
 def test_a_scrolled_list_counts_new_runs_and_stays_where_it_is(client, ann):
