@@ -24,6 +24,7 @@ RunsError
   ArgumentsRefused     edited arguments do not fit the tool
   AgentCycle           an agent would call itself
   DraftConflict        the draft was saved elsewhere since it was opened
+  DraftNotShown        a test would run a later draft than the page shows
   ScheduleConflict     the schedule was changed elsewhere since it was opened
   ScheduleNameInUse    the owner has another schedule with that name
   CronRefused          a cron expression is not valid, one class for each reason
@@ -231,6 +232,18 @@ class DraftConflict(RunsError):
             _(
                 "This draft was saved in another tab or by another user after you "
                 "opened this page. Your changes are not saved."
+            )
+        )
+
+
+class DraftNotShown(RunsError):
+    """A test would run a later draft than the page shows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "Not started: this draft was saved in another tab or by another user "
+                "after you opened this page. Reload the page to test the later draft."
             )
         )
 

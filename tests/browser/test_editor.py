@@ -207,6 +207,77 @@ def test_words_are_completed_by_keys_and_by_the_mouse(opened, lived_in):
     expect(shown).to_contain_text("json")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["values = [1, 2]", "value = sum(values)", "value"], id="name"),
+        pytest.param(
+            ["def f(items: list[int], item: int = 0) -> int:", "return item"],
+            id="parameter",
+        ),
+        pytest.param(["re = 4", "z = re", "y = r"], id="short name"),
+        pytest.param(["ok = None", "ok = False", "KeyError"], id="capitals"),
+        pytest.param(
+            ['"""Return the first', "of the list, or the in", '"""', "x = '", "le"],
+            id="text",
+        ),
+        pytest.param(["# the len", "x = 'le", "inp", '"""inp"""'], id="open text"),
+    ],
+)
+def test_enter_breaks_the_line_and_changes_no_word(opened, lived_in, lines):
+    open_code(opened, lived_in.url)
+
+    for line in lines:
+        opened.keyboard.type(line)
+        opened.keyboard.press("Enter")
+
+    typed = [line.strip() for line in value(opened).split("\n")]
+    assert typed == [*lines, ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_offered"),
+    [
+        ('"""In\nle', False),
+        ("'''In\n''' + le", True),
+        ('x = "a" + le', True),
+        (r'x = "\" + le', False),
+        ("# '\nle", True),
+        ("x = '# ' + le", True),
+        ("x = 1  # le", False),
+    ],
+)
+def test_words_are_completed_outside_of_texts_and_comments(
+    opened, lived_in, text, is_offered
+):
+    open_code(opened, lived_in.url, text[:-1])
+    opened.keyboard.press("Control+End")
+
+    opened.keyboard.type("e")
+
+    expect(opened.locator(OPTIONS)).to_have_count(int(is_offered))
+    opened.keyboard.press("Escape")
+    opened.keyboard.press("Control+Space")
+    expect(opened.locator(OPTIONS)).to_have_count(int(is_offered))
+
+
+def test_enter_accepts_from_a_list_that_was_asked_for(opened, lived_in):
+    open_code(opened, lived_in.url)
+    shown = opened.locator(OPTIONS)
+
+    opened.keyboard.type("x = s")
+    opened.keyboard.press("Control+Space")
+    opened.keyboard.type("or")
+    expect(shown.locator("[aria-selected=true]")).to_contain_text("sorted")
+    opened.keyboard.press("Enter")
+    opened.keyboard.type("(le")
+    opened.keyboard.press("Tab")
+
+    assert value(opened) == "x = sorted(len"
+    opened.keyboard.press("Control+Space")
+    expect(shown).to_have_count(0)  # the word is whole and nothing is longer
+
+
 def test_what_is_wrong_with_a_prompt_is_said_below(opened, lived_in):
     opened.goto(f"{lived_in.url}/agents/new/")
     open_editor(opened.locator(".editor"))

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driver.chromium import listen, signed_in
-from tests.timing import wait_until
+from tests.browser.driver.leaving import leave, leave_and_stay
 
 pytestmark = pytest.mark.browser
 
@@ -22,26 +22,6 @@ def test_a_resized_field_is_swapped_without_a_console_error(browser, lived_in):
     expect(field).not_to_have_attribute("style", "height: 200px;")
     assert received == []
     context.close()
-
-
-def leave(page) -> list[str]:
-    """Click a link of the navigation; return a list that fills with questions."""
-    asked: list[str] = []
-
-    def stay(dialog) -> None:
-        asked.append(dialog.type)
-        dialog.dismiss()
-
-    page.once("dialog", stay)
-    page.locator("header nav a:visible").nth(1).click(no_wait_after=True)
-    return asked
-
-
-def leave_and_stay(page) -> None:
-    """Click a link of the navigation, and stay when the page asks."""
-    asked = leave(page)
-    wait_until(lambda: asked or page.wait_for_timeout(50))
-    assert asked == ["beforeunload"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from math import isfinite
+from typing import Any, NoReturn, get_args
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from django.utils.translation import gettext as _
@@ -19,6 +20,7 @@ from tools.samples.curl_command import FormPart, SampleRequest
 from tools.samples.errors import (
     BodyNotSent,
     BodyNotSupported,
+    NumberNotSent,
     RepeatedFile,
     UnreadableSample,
     UnsupportedOption,
@@ -233,11 +235,25 @@ def find_free_placeholders(config: dict[str, Any], arguments: _Arguments) -> lis
 
 
 def load_json_object(text: str) -> dict[str, Any] | None:
+    """Return the object; None for other text. Raise `NumberNotSent` for NaN."""
+    if not text.lstrip().startswith("{"):
+        return None
     try:
-        found = json.loads(text)
+        found: dict[str, Any] = json.loads(
+            text, parse_float=parse_finite_number, parse_constant=refuse_number
+        )
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return found
+
+
+def parse_finite_number(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else refuse_number(text)
+
+
+def refuse_number(text: str) -> NoReturn:
+    raise NumberNotSent(text)
 
 
 def parse_text(text: str) -> Any:

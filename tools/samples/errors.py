@@ -4,6 +4,7 @@ SampleRefused
 ├── BodyNotSent
 ├── BodyNotSupported
 ├── FileNotRead
+├── NumberNotSent
 ├── RepeatedFile
 ├── SampleTooLong
 ├── UnnamedData
@@ -48,6 +49,19 @@ class FileNotRead(SampleRefused):
         super().__init__(
             _("Replace “%(option)s” with the content of the file: it is not read.")
             % {"option": option[:80]}
+        )
+
+
+class NumberNotSent(SampleRefused):
+    """The body has a number that JSON cannot hold, such as NaN."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(
+            _(
+                "The body contains “%(number)s”, which tools cannot send. Replace it "
+                "with another value."
+            )
+            % {"number": number[:80]}
         )
 
 

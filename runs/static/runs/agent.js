@@ -8,12 +8,16 @@
   if (!form) return;
   const save = form.dataset.save;
   let timer = 0;
-  let changes = 0;
   let stored = 0;
   let running = null;
   let failed = false;
 
   const state = () => document.getElementById("agent-state");
+  // A later draft was saved elsewhere, or fields with errors keep their stored values.
+  const hasConflict = () => Boolean(state()?.querySelector("[name=over]"));
+  const isRefused = () =>
+    hasConflict() || Boolean(state()?.querySelector("[data-not-saved]"));
+  let changes = isRefused() ? 1 : 0;
   const say = (text) => {
     const place = state()?.querySelector("[data-saved]");
     if (place) place.textContent = text;
@@ -81,10 +85,10 @@
     const after = holder.content.querySelector("#agent-state");
     if (!after) return false;
     before.replaceWith(after);
-    stored = upto;
+    if (!isRefused()) stored = upto;
     mark();
     ask();
-    return !after.querySelector("[name=over]");
+    return !isRefused();
   }
 
   // Show each error of the state at its field, and remove the previous ones.
@@ -157,6 +161,21 @@
     stored = changes;
   });
 
+  // A form that needs the draft says why it was not sent.
+  function explain(waiting) {
+    waiting.querySelector("[data-refused]")?.remove();
+    if (!hasConflict()) return;
+    const error = document.createElement("p");
+    error.className = "note";
+    error.role = "alert";
+    Object.assign(error.dataset, { tone: "bad", refused: "" });
+    error.textContent = gettext(
+      "Your changes are not saved, because a later draft was saved. Load the later " +
+        "draft or overwrite it first.",
+    );
+    waiting.prepend(error);
+  }
+
   // A draft with errors is not published: the stored draft differs from the form.
   function wrong() {
     const first = form.querySelector("[aria-invalid=true], .field-error");
@@ -177,7 +196,10 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       const button = event.submitter;
-      if (!(await store()) || (waiting.id === "agent-publish" && wrong())) return;
+      const isStored = await store();
+      explain(waiting);
+      if (!isStored && isRefused() && !hasConflict()) wrong();
+      if (!isStored || (waiting.id === "agent-publish" && wrong())) return;
       waiting.dataset.saved = "yes";
       waiting.requestSubmit(button);
       delete waiting.dataset.saved;
@@ -194,7 +216,7 @@
       (sum, [name, value]) => sum + name.length + String(value).length * 3 + 100,
       0,
     );
-    if (running || failed || size > KEPT_ALIVE) event.preventDefault();
+    if (running || failed || isRefused() || size > KEPT_ALIVE) event.preventDefault();
     else
       fetch(save, {
         method: "POST",

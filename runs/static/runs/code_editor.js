@@ -17,7 +17,7 @@ const METHODS =
 const TOKEN = new RegExp(
   [
     /(?<comment>#.*)/,
-    /(?<string>[bfruBFRU]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))/,
+    /(?<string>[bfruBFRU]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?))/,
     /(?<=\b(?:def|class)\s+)(?<defined>[\p{L}_][\p{L}\p{N}_]*)/u,
     new RegExp(`(?<keyword>\\b(?:${KEYWORDS})\\b)`),
     /(?<number>\b\d[\d_.xboa-fA-FeEjJ]*)/,
@@ -36,6 +36,21 @@ function* findColors(text) {
   }
 }
 
+// Whether a string has its closing quotes; findColors ends an open one at its line or,
+// with three quotes, at the end of the text.
+const CLOSED =
+  /^[bfru]{0,2}(?:"""[\s\S]*"""|'''[\s\S]*'''|"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*')$/i;
+
+function isInText(text, place) {
+  for (const { from, to, name } of findColors(text)) {
+    if (from >= place) return false;
+    if (to < place || !["comment", "string"].includes(name)) continue;
+    if (to > place || name === "comment") return true;
+    return !CLOSED.test(text.slice(from, to));
+  }
+  return false;
+}
+
 // The arguments of the tool are variables of its code.
 function argumentNames(area) {
   const rows = [...(area.form?.querySelectorAll(".schema-name input") ?? [])];
@@ -43,15 +58,15 @@ function argumentNames(area) {
   return rows.length > 0 ? names : ["input"];
 }
 
-// Completes variables, what Python has built in, methods after a dot, and modules.
+// Completes variables, what Python has built in, methods after a dot, and modules, but
+// nothing in comments and strings.
 const completions = (area) => (text, place, isAsked) => {
   const typed = /[\p{L}_][\p{L}\p{N}_]*$/u.exec(text.slice(0, place))?.[0] ?? "";
   const from = place - typed.length;
   const before = text.slice(text.lastIndexOf("\n", from - 1) + 1, from);
-  const isInText = (before.match(/["']/g)?.length ?? 0) % 2 === 1;
-  if (isInText || before.includes("#")) return null;
   const isModule = /^\s*(import|from)\s+$/.test(before);
   if (typed.length < 2 && !isModule && !isAsked) return null;
+  if (isInText(text, place)) return null;
   const options = new Map();
   const offer = (names, detail) => {
     for (const label of names)
@@ -64,7 +79,7 @@ const completions = (area) => (text, place, isAsked) => {
     offer(argumentNames(area), gettext("argument"));
     offer(KEYWORDS.split("|"), gettext("keyword"));
     offer(BUILTINS.split("|"), gettext("built-in"));
-    offer(others.match(/[\p{L}_][\p{L}\p{N}_]{2,}/gu) ?? []);
+    offer(others.match(/[\p{L}_][\p{L}\p{N}_]+/gu) ?? []);
   }
   return { from, options: [...options.values()] };
 };

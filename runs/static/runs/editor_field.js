@@ -178,7 +178,8 @@ function drawLine(pieces) {
   return line;
 }
 
-// The list of what can complete the word at the caret.
+// The list of what can complete the word at the caret. Tab accepts; Enter only does so
+// if the person asked for the list or moved in it, otherwise it is a line break.
 let lists = 0;
 function createOptions(area, { complete, edit, rectOf }) {
   const list = document.createElement("ul");
@@ -192,10 +193,14 @@ function createOptions(area, { complete, edit, rectOf }) {
   let found = [];
   let from = 0;
   let isTyped = false;
+  let isAsked = false;
+  let hasMoved = false;
 
   const isOpen = () => found.length > 0;
   function close() {
     found = [];
+    isAsked = false;
+    hasMoved = false;
     list.hidePopover();
     area.removeAttribute("aria-controls");
     area.removeAttribute("aria-activedescendant");
@@ -210,24 +215,31 @@ function createOptions(area, { complete, edit, rectOf }) {
   }
   const selected = () =>
     [...list.children].findIndex((one) => one.ariaSelected === "true");
+  function move(by) {
+    hasMoved = true;
+    select((selected() + by + found.length) % found.length);
+  }
   function accept(place) {
     const { label, text = label, to = area.selectionEnd } = found[place];
     isTyped = false;
     edit(from, to, text);
     close();
   }
-  function open(isAsked) {
+  function open({ isWanted, isWholeShown = false }) {
     const place = area.selectionStart;
     const answer =
-      place === area.selectionEnd ? complete(area.value, place, isAsked) : null;
-    const typed = answer ? area.value.slice(answer.from, place).toLowerCase() : "";
+      place === area.selectionEnd ? complete(area.value, place, isWanted) : null;
+    const typed = answer ? area.value.slice(answer.from, place) : "";
     const matches = (answer?.options ?? []).filter(({ label }) =>
-      label.toLowerCase().startsWith(typed),
+      label.toLowerCase().startsWith(typed.toLowerCase()),
     );
-    if (matches.length === 0 || (matches.length === 1 && matches[0].label === typed))
+    const isWhole = matches.some(({ label }) => label === typed);
+    if (matches.length === (isWhole ? 1 : 0) || (isWhole && !isWholeShown))
       return close();
     found = matches;
     from = answer.from;
+    isAsked = isWanted;
+    hasMoved = false;
     list.replaceChildren(
       ...matches.map(({ label, detail }, number) => {
         const option = document.createElement("li");
@@ -250,17 +262,16 @@ function createOptions(area, { complete, edit, rectOf }) {
   }
   function press(event) {
     if (event.key === " " && event.ctrlKey) {
-      open(true);
+      open({ isWanted: true, isWholeShown: true });
       return true;
     }
     isTyped = event.key.length === 1 || event.key === "Backspace";
     if (!isOpen() || event.shiftKey) return false;
-    const place = selected();
     const act = {
-      ArrowDown: () => select((place + 1) % found.length),
-      ArrowUp: () => select((place - 1 + found.length) % found.length),
-      Enter: () => accept(place),
-      Tab: () => accept(place),
+      ArrowDown: () => move(1),
+      ArrowUp: () => move(-1),
+      Enter: isAsked || hasMoved ? () => accept(selected()) : null,
+      Tab: () => accept(selected()),
       Escape: close,
     }[event.key];
     if (act) act();
@@ -276,5 +287,11 @@ function createOptions(area, { complete, edit, rectOf }) {
   area.addEventListener("blur", close);
   area.addEventListener("pointerdown", close);
   area.parentElement.addEventListener("scroll", () => isOpen() && close());
-  return { close, press, refresh: () => (isTyped ? open(false) : close()) };
+  // A list that was asked for stays one while its word is typed.
+  function refresh() {
+    if (!isTyped) return close();
+    const word = area.value.slice(from, area.selectionStart);
+    open({ isWanted: isAsked && /^[\p{L}\p{N}_]+$/u.test(word) });
+  }
+  return { close, press, refresh };
 }

@@ -96,13 +96,21 @@ CALM_CHAT_SHORTCUTS = [
     ),
 ]
 """For people who only chat: their frame has no navigation and no palette."""
+_PYTHON_CODE = (
+    Shortcut(("Ctrl Space",), _("In Python code: show completions")),
+    Shortcut(("Tab",), _("In Python code: complete the word, or indent")),
+    Shortcut(("Shift Tab",), _("In Python code: remove an indent")),
+    Shortcut(("Esc", "Tab"), _("In Python code: leave the editor"), is_sequence=True),
+)
 _TOOL = ShortcutGroup(
     _("Tool"),
     (
         Shortcut(("Ctrl S",), _("Save")),
         Shortcut(("Ctrl Enter",), _("Try the tool with these arguments")),
+        *_PYTHON_CODE,
     ),
 )
+_TOOL_FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")), *_PYTHON_CODE))
 _NEW_RUN = Shortcut(("n",), _("New run"))
 _RUN_LIST = ShortcutGroup(
     _("Runs"),
@@ -163,10 +171,7 @@ _FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")),))
 _EXPERIMENT_FORM = ShortcutGroup(
     _("Form"), (Shortcut(("Ctrl S",), _("Start the experiment")),)
 )
-_ADMIN_MODELS = (
-    *("auth_user", "auth_group", "tools_tool"),
-    *("tools_credential", "tools_mcpserver"),
-)
+_ADMIN_MODELS = (*("auth_user", "auth_group", "tools_credential", "tools_mcpserver"),)
 _FORM_PAGES = (
     *("agent-tool", "sub-agent", "provider-create", "provider-detail"),
     *("provider-model", "provider-model-create", "schedule-create", "schedule-edit"),
@@ -228,6 +233,8 @@ PAGE_SHORTCUTS = {
     ),
     "tool-create": _TOOL,
     "tool-detail": _TOOL,
+    "tools_tool_add": _TOOL_FORM,
+    "tools_tool_change": _TOOL_FORM,
     "prompt-detail": _EDITOR,
     "prompt-create": _EDITOR,
 }

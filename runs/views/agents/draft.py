@@ -32,6 +32,8 @@ class DraftState:
     mistakes: list[DraftFieldError] = field(default_factory=list)
     unsaved_fields: list[str] = field(default_factory=list)
     """Labels of fields that were not stored."""
+    is_refused: bool = False
+    """Whether nothing was stored, because of errors."""
     has_conflict: bool = False
     """Whether this save was refused because a later draft was saved elsewhere."""
     seen: str | None = None
@@ -41,8 +43,13 @@ class DraftState:
 
     @property
     def token(self) -> str:
-        """Token that the next save must send."""
+        """Token of the stored draft."""
         return get_draft_token(self.agent)
+
+    @property
+    def seen_token(self) -> str:
+        """Token of the draft on the page, which saving, publishing and testing send."""
+        return (self.seen or "none") if self.has_conflict else self.token
 
     @property
     def next_number(self) -> int:
@@ -53,6 +60,7 @@ def get_draft_state(
     agent: Agent,
     form: AgentForm | None = None,
     *,
+    is_refused: bool = False,
     has_conflict: bool = False,
     seen: str | None = None,
 ) -> DraftState:
@@ -68,6 +76,7 @@ def get_draft_state(
         unsaved_fields=[get_field_label(form, name) for name in form.unsaved_fields()]
         if form
         else [],
+        is_refused=is_refused,
         has_conflict=has_conflict,
         seen=seen,
         variables=variables_of_spec(draft.spec),

@@ -15,6 +15,7 @@ from runs.forms.agents.options import get_option_values
 from runs.forms.prompt import engine_variables, required_variables
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Agent, Provider
+from runs.services.agents.save import get_draft_token
 from runs.services.errors import DraftConflict
 from runs.services.spec.starting_prompts import (
     find_starting_instructions,
@@ -95,10 +96,10 @@ def agent_edit(request: HtmxRequest, pk: int) -> HttpResponse:
         user=request.user,
         initial=get_instructions_initial(request),
     )
-    has_conflict = False
+    has_conflict, seen = False, get_seen_token(request)
     if form.is_valid():
         try:
-            form.save(seen=get_seen_token(request))
+            form.save(seen=seen)
         except DraftConflict:
             has_conflict = True
         else:
@@ -106,6 +107,7 @@ def agent_edit(request: HtmxRequest, pk: int) -> HttpResponse:
             warn_of_unlisted_model(request, agent)
             return redirect("agent-edit", pk=pk)
     stored = Agent.objects.get(pk=pk) if form.is_bound else agent
+    has_conflict = has_conflict or seen not in (None, get_draft_token(stored))
     context = build_agent_form_context(request, form, stored, has_conflict=has_conflict)
     return render_page_or_part(request, *parts, context)
 
@@ -187,7 +189,11 @@ def build_agent_form_context(
         "form": form,
         "agent": agent,
         "state": get_draft_state(
-            agent, form, has_conflict=has_conflict, seen=get_seen_token(request)
+            agent,
+            form,
+            is_refused=bool(form.errors),
+            has_conflict=has_conflict,
+            seen=get_seen_token(request),
         )
         if agent
         else None,

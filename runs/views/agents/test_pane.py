@@ -15,8 +15,9 @@ from runs.forms.runs.inputs import RunForm, input_field_name
 from runs.htmx import HtmxRequest, wants_part
 from runs.models import Agent, Conversation, Run
 from runs.services.agents.publish import is_published
+from runs.services.agents.save import get_draft_token
 from runs.services.agents.trials import start_comparison, start_test_chat_run
-from runs.services.errors import InputsRefused, RunsError
+from runs.services.errors import DraftNotShown, InputsRefused, RunsError
 from runs.services.spec.freeze import variables_of_agent
 from runs.store.history import extract_question
 from runs.views.chat.turns import (
@@ -86,6 +87,7 @@ def agent_test(request: HtmxRequest, pk: int) -> HttpResponse:
     form = RunForm(agent, request.POST, names=variables_of_agent(agent))
     if form.is_valid():
         try:
+            check_draft_is_shown(request, agent)
             run = start_test_chat_run(
                 agent, by=request.user, inputs=form.inputs(), conversation=conversation
             )
@@ -110,12 +112,12 @@ def agent_side_by_side(request: HtmxRequest, pk: int) -> HttpResponse:
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     form = ComparisonForm(agent, request.POST, user=request.user)
     if form.is_valid():
+        contenders = form.contenders()
         try:
+            if any(one.version is None for one in contenders):
+                check_draft_is_shown(request, agent)
             runs = start_comparison(
-                agent,
-                by=request.user,
-                inputs=form.inputs(),
-                contenders=form.contenders(),
+                agent, by=request.user, inputs=form.inputs(), contenders=contenders
             )
         except InputsRefused as error:
             form.add_field_errors(error.errors)
@@ -126,6 +128,13 @@ def agent_side_by_side(request: HtmxRequest, pk: int) -> HttpResponse:
             return redirect_to_test_pane(request, agent, {"try": "side", "runs": key})
     context = {"agent": agent, "trying": "side", "side": DraftComparison(form, [], "")}
     return render_test_pane(request, context)
+
+
+def check_draft_is_shown(request: HtmxRequest, agent: Agent) -> None:
+    """Raise `DraftNotShown` if the page that sent the test shows another draft."""
+    seen = request.POST.get("seen")
+    if seen is not None and seen != get_draft_token(agent):
+        raise DraftNotShown
 
 
 def redirect_to_test_pane(

@@ -72,7 +72,7 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return render_publish_page(request, agent)
     note, reason = read_note_and_reason(request)
-    seen = request.POST.get("seen") or None
+    seen = request.POST.get("seen")  # the form of the editor always sends one
     try:
         version, is_new = publish_draft(
             agent, by=request.user, note=note, seen=seen, reason=reason

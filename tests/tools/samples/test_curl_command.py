@@ -194,6 +194,10 @@ def test_characters_that_bash_escapes_are_read():
     assert draft.values == {"a": "你\U0001f600!"}
 
 
+def test_a_field_can_have_the_name_of_a_number():
+    assert drafted("curl https://a.example/x -d NaN=1").values == {"NaN": 1}
+
+
 def test_the_prompt_of_a_shell_is_not_part_of_the_command():
     assert drafted("$ curl https://a.example/x").tool.name == "get_x"
 
@@ -236,6 +240,9 @@ def test_the_prompt_of_a_shell_is_not_part_of_the_command():
         ("curl --config x https://a.example/", "--config"),
         ("curl ftp://a.example/", "an address begins with https://"),
         ("curl -d '[1]' https://a.example/", "neither a JSON object nor a form"),
+        ("""curl -d '{"x": NaN}' https://a.example/""", "contains “NaN”, which tools"),
+        ("""curl --json '{"x": [-Infinity]}' a.example/""", "contains “-Infinity”"),
+        ("""curl --json '{"x": 1e999}' https://a.example/""", "contains “1e999”"),
         ("curl https://a.example/1 https://b.example/2", "more than one URL"),
         ("curl --url a.example/1 --url a.example/2", "more than one URL"),
         ("curl https://a.example/1 && curl https://b.example/2", "more than one URL"),

@@ -204,6 +204,37 @@ def test_publishing_what_was_not_seen_is_refused(client, ann):
     assert not agent.versions.exists()
 
 
+def test_after_a_conflict_the_publish_form_sends_the_refused_draft(client, ann):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+    part = save(client, agent, name="second tab")
+    [seen] = re.findall(r'name="seen" value="(.*?)" form="agent-publish"', part)
+
+    client.post(f"/agents/{agent.pk}/publish/", {"seen": seen})
+    client.post(f"/agents/{agent.pk}/publish/", {"seen": ""})
+
+    assert seen == get_draft_token(agent)
+    assert not agent.versions.exists()
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_without_a_script_a_mistake_does_not_overwrite_a_later_draft(client, ann, over):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+    token = get_draft_token(Agent.objects.get())
+    sent = typed(agent, name="second tab", temperature="99")
+
+    page = client.post(
+        f"/agents/{agent.pk}/edit/", sent | ({"over": token} if over else {})
+    ).content.decode()
+
+    seen = token if over else get_draft_token(agent)
+    assert f'name="seen" value="{seen}" form="agent-form"' in page
+    assert ("A later draft was saved" in page) is not over
+    assert ("Not saved. Fix the errors below." in page) is over
+    assert Agent.objects.get().name == "first tab"
+
+
 def test_a_tool_that_was_changed_on_its_own_page_is_not_put_back(client, ann):
     tool = make_tool(ann)
     agent = make_agent(ann, tools=(tool,))

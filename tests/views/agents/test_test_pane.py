@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import Conversation, Run
 from runs.services.agents.publish import publish_agent
-from runs.services.agents.save import save_agent
+from runs.services.agents.save import get_draft_token, save_agent
 from tests.html import strip_tags
 from tests.make import make_agent, make_provider, make_run, make_step, make_user
 
@@ -59,6 +59,27 @@ def test_the_next_message_belongs_to_the_same_chat(client, ann):
 
     assert conversation.runs.count() == 2
     assert Conversation.objects.count() == 2
+
+
+@pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])
+def test_a_later_draft_than_the_page_shows_is_not_tested(client, ann, headers):
+    agent, version = make_agent(ann), {"version-1": "1"}
+    publish_agent(agent, by=ann)
+    seen = get_draft_token(agent)
+    save_agent(agent, uses=[], instructions="In another tab.")
+    sent = {"input": "Hello", "seen": seen}
+
+    chat = client.post(f"/agents/{agent.pk}/test/", sent, headers=headers)
+    sides = f"/agents/{agent.pk}/side-by-side/"
+    both = client.post(sides, sent | version | {"version-2": "draft"}, headers=headers)
+    runs_before = Run.objects.count()
+    client.post(sides, sent | version, headers=headers)
+
+    for answer in (chat, both):
+        assert "Not started: this draft was saved in another tab" in answer.text
+        assert "Hello" in answer.text
+    assert runs_before == 0
+    assert Run.objects.get().version.number == 1
 
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])

@@ -59,6 +59,9 @@ def test_pages_link_to_their_shortcuts_and_jump_keys(client, ann):
         ("queue-item", ["Undo the last annotation"]),
         ("agent-edit", ["Move through the list of tools", "Send the test message"]),
         ("dataset-example", ["Save"]),
+        ("tool-create", ["In Python code: show completions"]),
+        ("tool-detail", ["In Python code: complete the word, or indent"]),
+        ("tools_tool_change", ["Save", "In Python code: leave the editor"]),
     ],
 )
 def test_pages_with_keys_of_their_own_list_them(page, words):
