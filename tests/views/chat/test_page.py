@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from runs.engine.stopping import get_stop_message
 from runs.models import Agent, Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.chat import conversation_list
 from runs.views.chat.turns import build_run_turn
@@ -627,6 +629,40 @@ def test_a_page_says_what_was_said_elsewhere_since(client, agent):
     assert f'<a href="{path}">' in after
     assert "Show 1 newer message<" in after
     assert "hidden" not in after.replace('aria-hidden="true"', "")
+
+
+def poll_turns(client, page):
+    """Return the part that polls, with the state that `page` has."""
+    part = page.split('id="chat-newer"')[1].split("</p>")[0]
+    url = re.search(r'hx-get="([^"]*)"', part)[1]
+    state = re.search(r'"X-List-State": "(\w+)"', part)[1]
+    return client.get(url, headers={"X-List-State": state}).text
+
+
+def test_an_open_page_notices_a_run_that_was_resumed_elsewhere(client, agent):
+    path = long_conversation(client, agent, turns=1)
+    Run.objects.update(status="failed", output=None, error_code="x")
+    page = text(client, path)
+    before = poll_turns(client, page)
+    resume_run(Run.objects.get(), by=agent.owner)
+    changed = poll_turns(client, page)
+
+    assert "data-changed" not in page + before
+    assert "data-changed" in changed
+    assert "data-changed" in poll_turns(client, changed)
+    assert "data-changed" not in poll_turns(client, text(client, path))
+
+
+def test_a_run_that_goes_on_leaves_the_page_to_its_stream(client, agent):
+    run = say(client, "Is it raining?")
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+    make_step(run)
+    Run.objects.filter(pk=run.pk).update(seq=F("seq") + 3)
+    goes_on = poll_turns(client, page)
+    finish(run)
+
+    assert "data-changed" not in goes_on
+    assert "data-changed" in poll_turns(client, page)
 
 
 def test_the_turns_before_the_newest_are_a_link_away(client, agent):
