@@ -75,6 +75,10 @@
     const isMore = input.value.startsWith(sent);
     sessionStorage.setItem(TYPED, input.value.slice(isMore ? sent.length : 0));
   });
+  document.addEventListener("submit", ({ target }) => {
+    if (target.matches("[data-keeps-typed]") && input?.value)
+      sessionStorage.setItem(TYPED, input.value);
+  });
   const typed = sessionStorage.getItem(TYPED);
   sessionStorage.removeItem(TYPED);
   if (typed && input && !input.value) {

@@ -501,6 +501,40 @@ def test_answer_again_asks_the_same(client, agent):
     assert again.turn_ids == []
 
 
+ARCHIVED = "This conversation is archived. Unarchive it first."
+
+
+@pytest.mark.parametrize(
+    ("action", "body"),
+    [
+        pytest.param("say/", {"input": "And tomorrow?"}, id="send"),
+        pytest.param("{pk}/branch/{run}/", {"input": "And tomorrow?"}, id="edit"),
+        pytest.param("{pk}/branch/{run}/", {}, id="regenerate"),
+        pytest.param("{pk}/continue/{run}/", {}, id="continue"),
+        pytest.param("{pk}/resume/{run}/", {}, id="resume"),
+    ],
+)
+def test_an_archived_conversation_takes_no_message_of_a_page_that_was_open(
+    client, agent, action, body
+):
+    run = say(client, "Is it raining?")
+    if "continue" in action:
+        stop_while_writing(run)
+    else:
+        finish(run, output=None, status="failed")
+    chat = run.conversation_id
+    client.post(f"/chat/planner/{chat}/archive/")
+    url = f"/chat/planner/{action.format(pk=chat, run=run.pk)}"
+    answer = client.post(url, {**body, "conversation_id": chat}, follow=True)
+    page = join_lines(answer.text)
+
+    assert ARCHIVED in page
+    assert page.count(">Unarchive<") == 2
+    assert (">And tomorrow?</textarea>" in page) is bool(body)
+    assert [(one.pk, one.is_over) for one in Run.objects.all()] == [(run.pk, True)]
+    assert Conversation.objects.filter(archived_at=None).count() == 0
+
+
 def test_a_branch_of_a_branch_is_given_each_turn_once(client, agent):
     first = say(client, "One")
     finish(first)
