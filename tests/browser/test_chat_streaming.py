@@ -483,3 +483,23 @@ def test_an_answer_that_ends_without_a_connection_has_its_buttons_later(browser,
 
         expect(again).to_be_visible()
         assert errors == []
+
+
+def test_a_message_survives_that_its_conversation_was_archived_elsewhere(browser, site):
+    answered = site.run("-c", ANSWERED.format(answer="Hello."))
+    with person(browser, site) as context:
+        page, beside = context.new_page(), context.new_page()
+        page.goto(site.url + answered.strip())
+        beside.goto(page.url)
+        beside.locator("summary[title=More]").click()
+        beside.get_by_role("button", name="Archive", exact=True).click()
+        page.fill("#id_input", "And tomorrow?")
+        page.press("#id_input", "Enter")
+        box = page.locator("#id_input")
+        refused = page.locator("#chat-form [role=alert]")
+        expect(refused).to_contain_text("Unarchive it first.")
+        expect(box).to_have_value("And tomorrow?")
+        page.locator(".chatdock").get_by_role("button", name="Unarchive").click()
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/$"))
+        expect(refused).to_have_count(0)
+        expect(box).to_have_value("And tomorrow?")
