@@ -24,9 +24,10 @@ from runs.live.batches import (
 from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update, format_text_update
 from runs.models import ModelAttempt, Run
+from runs.store.database_clock import read_time_for_runs
 from runs.views.chat.turns import build_run_turn
 from runs.views.run.context import select_page_relations
-from runs.views.run.state import has_live_worker, load_queue_places
+from runs.views.run.state import has_live_worker, is_lease_expired, load_queue_places
 
 MAX_QUEUED_MESSAGES = 2
 """Messages of a stream that may wait to be sent."""
@@ -51,26 +52,37 @@ class TurnRenderer:
     def find_stale_runs(
         self, run_ids: list[int], memories: dict[int, RendererState]
     ) -> list[int]:
-        """Return the queued runs with another place, or whose workers have gone."""
-        queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
-        places = load_queue_places(queued.values_list("pk", flat=True))
-        alive = has_live_worker() if places else True
+        """Return runs with another place in the queue, or whose worker went or came."""
+        runs = load_waiting_and_running(run_ids)
+        queued = [run.pk for run in runs if run.status == Run.Status.QUEUED]
+        places = load_queue_places(queued) if queued else {}
+        lost = find_lost_runs(runs)
+        alive = has_live_worker() if places or lost else True
+        lives: dict[int, object] = {pk: (place, alive) for pk, place in places.items()}
+        lives |= dict.fromkeys(lost, ("lost", alive))
         changed = []
-        for pk, place in places.items():
-            if memories[pk].entries.get("place") != (place, alive):
-                memories[pk].entries["place"] = (place, alive)
-                changed.append(pk)
+        for run in runs:
+            life = lives.get(run.pk)
+            if memories[run.pk].entries.get("life") != life:
+                memories[run.pk].entries["life"] = life
+                changed.append(run.pk)
         return changed
 
     def render_heads(
         self, run_ids: list[int], memories: dict[int, RendererState]
     ) -> dict[int, Head]:
-        """Return queued turns anew; all others change with their rows only."""
-        queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
-        return {
-            run.pk: {DRAFT_FRAME: render_turn_update(run)}
-            for run in select_page_relations(queued)
-        }
+        """Return queued turns anew, and those that lost their worker or have one again.
+
+        All others change with their rows only.
+        """
+        runs = load_waiting_and_running(run_ids)
+        lost = find_lost_runs(runs)
+        due = {run.pk for run in runs if run.status == Run.Status.QUEUED} | lost
+        due |= {run.pk for run in runs if "was_lost" in memories[run.pk].entries}
+        for pk in lost:
+            memories[pk].entries["was_lost"] = True
+        found = select_page_relations(Run.objects.filter(pk__in=due)) if due else ()
+        return {run.pk: {DRAFT_FRAME: render_turn_update(run)} for run in found}
 
     def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""
@@ -82,7 +94,9 @@ class TurnRenderer:
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         update = render_draft_update(f"turn-draft-{draft.run_id}", draft, sent)
         if sent is None:
-            words = f"#turn-answer-{draft.run_id} > .did > summary > [role=status]"
+            # A turn without a place for the draft has something else to say.
+            turn = f"#turn-answer-{draft.run_id}:has(> .draft)"
+            words = f"{turn} > .did > summary > [role=status]"
             update += format_text_update(words, "innerHTML", _("The model is writing"))
         return update + b"\n" if update else b""
 
@@ -151,6 +165,21 @@ def render_turn_update(run: Run) -> bytes:
     context = {"run": run, "turn": build_run_turn(run)}
     html = render_to_string("turns/_answer.html", context)
     return format_element_update(f"#turn-answer-{run.pk}", "outerHTML", html)
+
+
+def load_waiting_and_running(run_ids: Sequence[int]) -> list[Run]:
+    """Return those of the runs that are queued or running, with their leases only."""
+    status = [Run.Status.QUEUED, Run.Status.RUNNING]
+    runs = Run.objects.filter(pk__in=run_ids, status__in=status)
+    return list(runs.only("status", "lease_until"))
+
+
+def find_lost_runs(runs: Sequence[Run]) -> set[int]:
+    """Return the running runs whose workers have no heartbeat."""
+    now = read_time_for_runs(runs)
+    return {
+        run.pk for run in runs if is_lease_expired(run.status, run.lease_until, now)
+    }
 
 
 def last_failed_attempts(runs: list[Run]) -> dict[int, int]:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import AgentStep, Run
+from runs.services.health.workers import can_be_taken_over, is_lease_expired
 from runs.services.providers.run_wait import get_run_wait
 from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
@@ -59,24 +60,30 @@ def build_run_rows(runs: Iterable[Run]) -> list[RunRow]:
     """Return the rows of runs from `annotate_current_tool`."""
     found = list(runs)
     now = read_time_for_runs(found)
+    has_worker = can_be_taken_over(found, now)
     waits = load_human_waits([run.pk for run in found])
-    return [build_run_row(run, now, waits.get(run.pk, 0.0)) for run in found]
+    return [
+        build_run_row(run, now, waits.get(run.pk, 0.0), has_worker=has_worker)
+        for run in found
+    ]
 
 
-def build_run_row(run: Run, now: datetime, waited: float) -> RunRow:
-    note, tone = describe_activity(run, now)
+def build_run_row(
+    run: Run, now: datetime, waited: float, *, has_worker: bool
+) -> RunRow:
+    note, tone = describe_activity(run, now, has_worker=has_worker)
     seconds = get_work_seconds(run, waited)
     left = get_time_left_percent(run, seconds)
     return RunRow(run, note, tone, seconds, left, waited, read_answer_start(run))
 
 
-def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
+def describe_activity(run: Run, now: datetime, *, has_worker: bool) -> tuple[str, str]:
     """Return what the run is doing or why it ended, and the tone of that."""
     match run.status:
         case "queued":
             return (_("Continues soon") if run.started_at else _("In the queue")), ""
-        case "running" if run.lease_until is not None and run.lease_until < now:
-            return _("No heartbeat, another worker will take over"), "need"
+        case "running" if is_lease_expired(run.status, run.lease_until, now):
+            return describe_lost_run(has_worker=has_worker), "need"
         case "awaiting_approval" | "awaiting_decision":
             return describe_open_step(run, now), "need"
         case "running" | "waiting":
@@ -88,6 +95,13 @@ def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
     if run.forked_from_id:
         return _("Fork of %(run)s") % {"run": run.forked_from_id}, ""
     return "", ""
+
+
+def describe_lost_run(*, has_worker: bool) -> str:
+    """Return what happens to a run whose worker has no heartbeat."""
+    if has_worker:
+        return _("No heartbeat, another worker will take over")
+    return _("No heartbeat, and no worker is running to take over")
 
 
 def describe_open_step(run: Run, now: datetime) -> str:

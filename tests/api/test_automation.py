@@ -184,3 +184,29 @@ def test_a_conversation_is_renamed_and_archived():
     assert (changed["title"], bool(changed["archived_at"])) == ("Trip", True)
     assert api.get("conversations").json()["data"] == []
     assert len(api.get("conversations?archived=true").json()["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        pytest.param("conversations/{}/turns", {}, id="turns"),
+        pytest.param("conversations/{}/branches", {"run": 0}, id="branches"),
+        pytest.param("runs", {"agent": "planner", "conversation": 0}, id="runs"),
+    ],
+)
+def test_an_archived_conversation_takes_no_message(path, more):
+    ann = make_user()
+    make_agent(ann, slug="planner", memory=True)
+    api = Api(ann)
+    chat = api.post("conversations", {"agent": "planner"}).json()["id"]
+    turns = f"conversations/{chat}/turns"
+    run = api.post(turns, {"inputs": {"input": "one"}}).json()["id"]
+    api.patch(f"conversations/{chat}", {"archived": True})
+    ids = {"run": run, "conversation": chat}
+    body = {name: ids.get(name, value) for name, value in more.items()}
+    answer = api.post(path.format(chat), {**body, "inputs": {"input": "two"}})
+
+    assert answer.status_code == 403
+    assert "This conversation is archived." in answer.text
+    assert len(api.get(turns).json()["data"]) == 1
+    assert api.get("conversations").json()["data"] == []

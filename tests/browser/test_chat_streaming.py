@@ -431,3 +431,75 @@ def test_the_edit_box_fits_and_can_be_canceled(browser, site):
         box.press("Escape")
         expect(page.locator(".edit-turn[open]")).to_have_count(0)
         assert received == []
+
+
+RESUME = """
+import django
+django.setup()
+from runs.models import Run
+from runs.services.runs.resume import resume_run
+run = Run.objects.filter(agent__slug="broken").latest("pk")
+type(run.agent).objects.filter(pk=run.agent_id).update(model=run.agent.model)
+resume_run(run, by=None)
+"""
+
+
+def test_an_open_chat_shows_that_a_run_was_resumed_elsewhere(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        received = listen(page)
+        page.goto(f"{site.url}/chat/broken/")
+        page.get_by_role("button", name="Plan a day out in Oslo").click()
+        page.wait_for_url(re.compile(r"/chat/broken/\d+/"))
+        resume = page.get_by_role("button", name="Resume")
+        expect(resume).to_be_visible(timeout=LONG)
+        page.fill("#id_input", "half written")
+        first = page.locator(".answer [role=status]").inner_text()
+        page.evaluate("document.querySelector('.turn').dataset.old = 1")
+        site.run("-c", RESUME)
+
+        expect(page.locator(".turn[data-old]")).to_have_count(0, timeout=LONG)
+        expect(resume).to_be_visible(timeout=LONG)  # it failed again
+        expect(page.locator(".answer [role=status]")).not_to_have_text(first)
+        expect(page.locator("#id_input")).to_have_value("half written")
+        expect(page.locator("[data-send]")).to_be_visible()
+        assert received == []
+
+
+def test_an_answer_that_ends_without_a_connection_has_its_buttons_later(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{site.url}/chat/brisk/")
+        page.get_by_role("button", name="Plan a day out in Oslo").click()
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/"))
+        address = page.url
+        page.route(address, lambda route: route.abort())
+        page.wait_for_event("requestfailed", lambda one: one.url == address)
+        again = page.get_by_role("button", name="Regenerate")
+        expect(again).to_have_count(0)
+        page.unroute(address)
+
+        expect(again).to_be_visible()
+        assert errors == []
+
+
+def test_a_message_survives_that_its_conversation_was_archived_elsewhere(browser, site):
+    answered = site.run("-c", ANSWERED.format(answer="Hello."))
+    with person(browser, site) as context:
+        page, beside = context.new_page(), context.new_page()
+        page.goto(site.url + answered.strip())
+        beside.goto(page.url)
+        beside.locator("summary[title=More]").click()
+        beside.get_by_role("button", name="Archive", exact=True).click()
+        page.fill("#id_input", "And tomorrow?")
+        page.press("#id_input", "Enter")
+        box = page.locator("#id_input")
+        refused = page.locator("#chat-form [role=alert]")
+        expect(refused).to_contain_text("Unarchive it first.")
+        expect(box).to_have_value("And tomorrow?")
+        page.locator(".chatdock").get_by_role("button", name="Unarchive").click()
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/$"))
+        expect(refused).to_have_count(0)
+        expect(box).to_have_value("And tomorrow?")

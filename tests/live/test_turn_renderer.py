@@ -6,6 +6,8 @@ import pytest
 
 from runs.live.batches import DRAFT_FRAME, DraftText, RendererState
 from runs.live.turn_renderer import TurnRenderer, merge_messages, render_turns_end
+from runs.models import Run
+from runs.store.database_clock import db_time_from_now
 from tests.make import make_call, make_run, make_step, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +110,40 @@ def test_a_queued_turn_is_reported_anew_when_its_place_changes():
     assert (
         b"Queued at position 1"
         in form.render_heads([second.pk], memories)[second.pk][DRAFT_FRAME]
+    )
+
+
+def test_a_running_turn_says_that_it_lost_its_worker_and_has_one_again():
+    run = make_run(status="running", lease_until=db_time_from_now(30))
+    form, memories = TurnRenderer(), {run.pk: RendererState()}
+
+    def reread():
+        stale = form.find_stale_runs([run.pk], memories)
+        again = form.find_stale_runs([run.pk], memories)
+        heads = form.render_heads([run.pk], memories)
+        turn = heads.get(run.pk, {}).get(DRAFT_FRAME, b"").decode()
+        return stale == [run.pk], again == [run.pk], turn
+
+    assert reread() == (False, False, "")
+    Run.objects.update(lease_until=db_time_from_now(-1))
+    is_stale, is_again, lost = reread()
+    assert (is_stale, is_again) == (True, False)
+    assert "No heartbeat, and no worker is running to take over" in lost
+    assert "caret" not in lost
+    make_worker()
+    assert "No heartbeat, another worker will take over" in reread()[2]
+    Run.objects.update(lease_until=db_time_from_now(30))
+    is_stale, _, found = reread()
+    assert is_stale
+    assert "No heartbeat" not in found
+    assert "caret" in found
+
+
+def test_a_draft_does_not_replace_what_a_turn_without_heartbeat_says():
+    draft = DraftText(fence=1, number=0, attempt=1, start=0, text="a", run_id=7)
+
+    assert b'"#turn-answer-7:has(> .draft) > ' in TurnRenderer().render_draft(
+        draft, None
     )
 
 

@@ -13,7 +13,12 @@ from runs.models import Agent, Conversation, Provider, Run
 from runs.services.agents.publish import get_latest_version
 from runs.services.errors import NotAllowed
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.services.runs.start import build_run_title, start_run
+from runs.services.runs.resume import resume_run
+from runs.services.runs.start import (
+    build_run_title,
+    require_active_conversation,
+    start_run,
+)
 from runs.services.spec.definition import uses_memory
 from runs.store.history import load_stopped_answers
 
@@ -50,6 +55,17 @@ def continue_answer(conversation: Conversation, *, run: Run, by: User) -> Run:
     return start_run(
         conversation.agent, by=by, inputs=inputs, conversation=conversation
     )
+
+
+def resume_answer(
+    conversation: Conversation, *, run: Run, by: User, limits: dict[str, Any]
+) -> None:
+    """Resume a run of `conversation`.
+
+    Raises what `resume_run` raises, and `NotAllowed` if the conversation is archived.
+    """
+    require_active_conversation(conversation)
+    resume_run(run, by=by, limits=limits)
 
 
 def can_continue_answer(run: Run) -> bool:
@@ -90,6 +106,7 @@ def create_branch(conversation: Conversation, *, at: Run) -> Conversation:
         agent=conversation.agent,
         title=conversation.title,
         is_test=conversation.is_test,
+        archived_at=conversation.archived_at,
         branch_of=home,
         branch_at=place,
         root_id=home.root_pk,

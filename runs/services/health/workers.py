@@ -1,5 +1,6 @@
-"""Whether workers are running: the banner of every page."""
+"""Whether workers are running, and whether a run has lost its worker."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,6 +9,7 @@ from django.db.models import Count, DurationField, ExpressionWrapper, Min, Q
 from django.db.models.functions import Now
 
 from runs.models import Run, Worker
+from runs.store.database_clock import db_time_from_now
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,28 @@ class WorkerHealth:
     @property
     def alive(self) -> bool:
         return self.workers > 0
+
+
+def has_live_worker() -> bool:
+    since = db_time_from_now(-max(settings.LEASE_SECONDS, 10))
+    return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
+
+
+def is_lease_expired(status: str, lease: datetime | None, now: datetime) -> bool:
+    """Whether a run is marked as running, but its worker has not renewed the lease.
+
+    `now` is the moment by the database's clock.
+    """
+    return status == Run.Status.RUNNING and lease is not None and lease < now
+
+
+def can_be_taken_over(runs: Iterable[Run], now: datetime) -> bool:
+    """Whether a worker is there for those of `runs` that have no heartbeat.
+
+    It costs a query only if there is such a run.
+    """
+    is_lost = any(is_lease_expired(run.status, run.lease_until, now) for run in runs)
+    return has_live_worker() if is_lost else True
 
 
 def get_worker_health() -> WorkerHealth:

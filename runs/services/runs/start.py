@@ -109,7 +109,9 @@ def start_run(
         frozen = freeze_tool_mode(frozen, tool_mode)
         is_test, conversation = True, None
     has_memory = uses_memory(agent, frozen.version)
-    _require_own_conversation(conversation, agent=agent, by=by)
+    if conversation is not None:
+        _require_own_conversation(conversation, agent=agent, by=by)
+        require_active_conversation(conversation)
     turn_ids = (
         select_turns(frozen.spec, conversation)
         if conversation is not None and has_memory
@@ -252,11 +254,15 @@ def build_run_title(inputs: dict[str, str]) -> str:
     return lines[0][:200] if lines else ""
 
 
+def require_active_conversation(conversation: Conversation) -> None:
+    """Raise `NotAllowed` if the conversation is archived."""
+    if conversation.archived_at is not None:
+        raise NotAllowed(_("This conversation is archived. Unarchive it first."))
+
+
 def _require_own_conversation(
-    conversation: Conversation | None, *, agent: Agent, by: User
+    conversation: Conversation, *, agent: Agent, by: User
 ) -> None:
-    if conversation is None:
-        return
     if (conversation.agent_id, conversation.owner_id) != (agent.pk, by.pk):
         raise NotAllowed(
             _("The conversation belongs to another user or another agent.")

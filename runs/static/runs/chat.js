@@ -75,6 +75,10 @@
     const isMore = input.value.startsWith(sent);
     sessionStorage.setItem(TYPED, input.value.slice(isMore ? sent.length : 0));
   });
+  document.addEventListener("submit", ({ target }) => {
+    if (target.matches("[data-keeps-typed]") && input?.value)
+      sessionStorage.setItem(TYPED, input.value);
+  });
   const typed = sessionStorage.getItem(TYPED);
   sessionStorage.removeItem(TYPED);
   if (typed && input && !input.value) {
@@ -150,33 +154,91 @@
     document.querySelector("#conversation-title").value = listed.textContent;
   });
 
-  // After the stream has ended, load the turns anew for the buttons of the answer; what is
-  // typed and what has the focus stays. A page that answers a form has no turns to load.
+  // After an answer has ended, or a run was resumed elsewhere, load the changed turns anew.
+  // What is typed, what has the focus and the scroll position stay.
+  const RETRY_MS = 2000;
+  const list = document.getElementById("message-list");
+  const send = document.querySelector("#chat-form [data-send]");
+  const showStop = (isShown) => {
+    if (!stop) return;
+    stop.hidden = !isShown;
+    send.hidden = isShown;
+  };
+  let leaves = false;
+  let isLoading = false;
+  let retry = null;
   async function renewTurns() {
-    if (stop) {
-      stop.hidden = true;
-      document.querySelector("#chat-form [data-send]").hidden = false;
+    if (isLoading) return;
+    clearTimeout(retry);
+    retry = null;
+    isLoading = true;
+    try {
+      const page = await loadPage();
+      if (page) swapTurns(page);
+    } catch {
+      retry = setTimeout(renewTurns, RETRY_MS); // no connection, or no answer
     }
-    if (location.pathname.endsWith("/say/")) return;
-    const answer = await fetch(location.href);
-    if (!answer.ok || answer.redirected) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    isLoading = false;
+  }
+  async function loadPage() {
+    if (leaves) throw new Error("The user leaves the page.");
+    const { page } = list.dataset; // a page that answers a form has another address
+    const answer = await fetch(location.pathname === page ? location.href : page);
+    if (answer.status >= 500) throw new Error(`Status ${answer.status}`);
+    if (!answer.ok || answer.redirected) return null; // deleted, or signed out
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  }
+  function swapTurns(page) {
+    let isComplete = true;
     for (const turn of page.querySelectorAll("#message-list > .turn")) {
       const old = document.getElementById(turn.id);
-      if (old && !old.querySelector(".edit-turn[open]")) old.replaceWith(turn);
+      if (old?.dataset.state === turn.dataset.state) continue;
+      if (old?.querySelector(".edit-turn[open]")) isComplete = false;
+      else if (old) swap(old, turn);
+      else {
+        document.getElementById("chat-newer")?.before(turn);
+        window.htmx.process(turn);
+      }
     }
+    const [stream, next] = [document, page].map((one) =>
+      one.querySelector("[id^=turn-live-]"),
+    );
+    if (next.hasAttribute("hx-sse:connect") && (next.id !== stream.id || !live()))
+      swap(stream, next);
+    if (page.getElementById("chat-form"))
+      showStop(Boolean(page.querySelector("[data-stop]:not([hidden])")));
+    const [poll, newPoll] = [document, page].map((one) =>
+      one.getElementById("chat-newer"),
+    );
+    if (isComplete && poll && newPoll) swap(poll, newPoll);
+  }
+  function swap(old, element) {
+    old.replaceWith(element);
+    window.htmx.process(element);
   }
   // Load nothing while the user leaves the page.
-  let leaves = false;
   addEventListener("beforeunload", () => {
     leaves = true;
+    setTimeout(() => {
+      leaves = false; // it was a download, or the user stayed
+    }, 5000);
+  });
+  addEventListener("online", () => {
+    if (retry !== null) renewTurns();
+  });
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    const isPoll = detail.ctx.target?.id === "chat-newer";
+    if (isPoll && document.querySelector("#chat-newer[data-changed]")) renewTurns();
   });
   const live = () => document.querySelector("[id^=turn-live-][hx-sse\\:connect]");
-  if (live()) {
-    const timer = setInterval(() => {
-      if (live()) return;
-      clearInterval(timer);
-      if (!leaves) renewTurns();
+  let wasLive = list && live();
+  if (list)
+    setInterval(() => {
+      const isLive = live();
+      if (wasLive && !isLive) {
+        showStop(false);
+        renewTurns();
+      }
+      wasLive = isLive;
     }, 500);
-  }
 })();

@@ -9,13 +9,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from runs.forms.runs.inputs import RunForm
+from runs.forms.runs.inputs import RunForm, input_field_name
 from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run
 from runs.services.conversations.messages import (
     branch_conversation,
     continue_answer,
+    resume_answer,
     send_message,
     update_all_branches,
 )
@@ -23,7 +24,6 @@ from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.services.runs.limits import get_current_limits
-from runs.services.runs.resume import resume_run
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.chat.access import get_own_conversation, get_usable_agent
 from runs.views.chat.conversation import render_conversation, render_new_conversation
@@ -63,7 +63,8 @@ def chat_say(request: HtmxRequest, slug: str) -> HttpResponse:
 def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
     """Branch at a run with another message; with the same one if it is empty.
 
-    The new branch is part of the same conversation.
+    The new branch is part of the same conversation. In an archived one, the text moves
+    to the message box.
     """
     conversation = get_own_conversation(request.user, slug, pk)
     run = get_object_or_404(get_conversation_turns(conversation), pk=run_pk)
@@ -73,6 +74,11 @@ def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
     try:
         new = branch_conversation(conversation, at=run, by=request.user, inputs=inputs)
     except RunsError as refused:
+        if conversation.archived_at and text.strip():
+            given = {input_field_name(name): value for name, value in inputs.items()}
+            form = RunForm(conversation.agent, given)
+            form.add_error(None, str(refused))
+            return render_conversation(request, conversation, form)
         messages.error(request, str(refused))
         return redirect_to_conversation(request, slug, pk)
     return redirect_to_conversation(request, slug, new.conversation_id)
@@ -103,7 +109,7 @@ def chat_resume(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
     form = LimitsForm(limits, propose_resume_limits(run, limits))
     options = form.changed_options() if form.is_valid() else {}
     try:
-        resume_run(run, by=request.user, limits=options)
+        resume_answer(conversation, run=run, by=request.user, limits=options)
     except RunsError as refused:
         messages.error(request, str(refused))
     return redirect("chat-conversation", slug, pk)

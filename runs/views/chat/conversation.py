@@ -1,5 +1,7 @@
 """A conversation on its page: a window of its turns, and the form of the next one."""
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -104,9 +106,22 @@ def build_turns_context(
         "is_busy": any(not run.is_over for run in runs),
         "earlier": runs[0].pk if has_earlier else None,
         "newest": runs[-1].pk if runs else 0,
+        "turns_state": build_turns_state(runs),
         "can_continue": bool(runs) and can_continue_answer(runs[-1]),
         "is_window": before is not None,
     }
+
+
+def build_turns_state(runs: Iterable[Run]) -> str:
+    """Return a digest that changes when one of `runs` ends or is resumed."""
+    states = sorted((run.pk, run.seq if run.is_over else None) for run in runs)
+    return hashlib.sha256(repr(states).encode()).hexdigest()[:16]
+
+
+def load_turns_state(said: QuerySet[Run], *, newest: int) -> str:
+    """Return the same digest for the page of which `newest` is the last run."""
+    shown = said.filter(pk__lte=newest).order_by("-pk").only("status", "seq")
+    return build_turns_state(shown[:TURNS_PER_PAGE])
 
 
 def get_turn_window_end(said: QuerySet[Run], *, at: int) -> int | None:

@@ -12,10 +12,12 @@ from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.ui.list_search import MAX_SEARCH_CHARS, search_rows
+from runs.ui.list_state import LIST_STATE_HEADER
 from runs.views.chat.access import get_own_conversation, get_usable_agent
 from runs.views.chat.conversation import (
     build_chat_agent_context,
     build_next_turn_form,
+    load_turns_state,
     render_conversation,
     render_new_conversation,
 )
@@ -78,13 +80,18 @@ def chat_conversation(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_GET
 def chat_newer(request: HtmxRequest, slug: str, pk: int, after: int) -> HttpResponse:
-    """Say how many messages were sent elsewhere since the page was loaded."""
+    """Say how many messages are newer than the page, and whether its turns changed."""
     conversation = get_own_conversation(request.user, slug, pk)
-    newer = get_conversation_turns(conversation).filter(pk__gt=after).count()
+    said = get_conversation_turns(conversation)
+    state = load_turns_state(said, newest=after)
+    is_changed = request.headers.get(LIST_STATE_HEADER, state) != state
     context = {
         "agent": conversation.agent,
         "conversation": conversation,
         "newest": after,
-        "newer": newer,
+        "newer": said.filter(pk__gt=after).count(),
+        "is_changed": is_changed,
+        # Until the page has its turns anew, each poll finds them changed.
+        "turns_state": "changed" if is_changed else state,
     }
     return render(request, "chat/_newer.html", context)

@@ -14,6 +14,7 @@ from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.partial_texts import load_partial_texts
 from runs.ui.format import dollars, duration, number
 from runs.ui.markdown import render_json, render_markdown
+from runs.ui.run_list_rows import describe_lost_run
 from runs.ui.summaries import summarize_input, summarize_result
 from runs.ui.time_scale import Timeline
 from runs.views.run.rows import get_step_row_number, query_agent_steps
@@ -84,10 +85,7 @@ class RunTurn:
             case Run.Status.QUEUED:
                 return self._queued()
             case Run.Status.RUNNING:
-                return _("Round %(number)d: %(activity)s") % {
-                    "number": state.round,
-                    "activity": state.activity,
-                }
+                return self._describe_work()
             case Run.Status.LIMIT_REACHED:
                 return state.limit_reached_text
             case Run.Status.FAILED:
@@ -140,6 +138,13 @@ class RunTurn:
         if self.state.place:
             return _("Queued at position %(place)d") % {"place": self.state.place}
         return _("Queued")
+
+    def _describe_work(self) -> str:
+        state = self.state
+        if state.is_lost:
+            return describe_lost_run(has_worker=state.has_worker)
+        values = {"number": state.round, "activity": state.activity}
+        return _("Round %(number)d: %(activity)s") % values
 
     def _describe_success(self) -> str:
         values = {

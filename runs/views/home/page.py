@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Run, ScoredRun, ScoringRule
+from runs.services.health.workers import get_worker_health, has_live_worker
 from runs.services.scoring.figures import load_scores_by_day, load_scores_by_rule
 from runs.services.search.slot_figures import (
     PendingRun,
@@ -31,7 +32,7 @@ from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.list_of_run import build_list_query
 from runs.ui.list_state import get_list_state, knows_list_state
 from runs.views.home.activity import list_recent_runs
-from runs.views.home.attention import list_attention
+from runs.views.home.attention import Attention, list_attention
 from runs.views.home.charts import (
     build_run_chart,
     find_worst_failure,
@@ -72,7 +73,7 @@ def home(request: HtmxRequest) -> HttpResponse:
     context = _build_runs_context(
         runs, request.user, mine=mine, counts_tests=counts_tests
     )
-    context["attention"] = list_attention(request.user, mine=mine)
+    context["attention"] = load_attention(request.user, mine=mine)
     if not mine and not runs.exists():
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
         return render(request, "home/start.html", context | welcome)
@@ -98,13 +99,22 @@ def home(request: HtmxRequest) -> HttpResponse:
 
 @require_GET
 def home_attention(request: HtmxRequest) -> HttpResponse:
-    """Show what needs attention, if that has changed."""
+    """Show what needs attention and whether workers are missing, after a change."""
     _runs, mine = _select_runs(request)
-    attention = list_attention(request.user, mine=mine)
+    attention = load_attention(request.user, mine=mine)
     if knows_list_state(request, attention.state):
         return HttpResponse(status=204)
     context = {"attention": attention, "mine": mine}
     return render(request, "home/_attention.html", context)
+
+
+def load_attention(user: User, *, mine: bool) -> Attention:
+    """Return the card; its state also changes with the note on missing workers."""
+    attention = list_attention(user, mine=mine)
+    if has_live_worker():
+        return attention
+    queued = get_worker_health().queued
+    return attention._replace(state=f"{attention.state}-no-worker-{queued}")
 
 
 @require_GET

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run
+from runs.services.health.workers import can_be_taken_over
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.database_clock import read_time_for_runs
 from runs.ui.markdown import render_json, render_markdown
@@ -44,7 +45,9 @@ class PeekedStep(NamedTuple):
 def run_peek(request: HtmxRequest, pk: int) -> HttpResponse:
     visible = annotate_current_tool(Run.objects.visible_to(request.user))
     run = get_object_or_404(visible.prefetch_related("tags"), pk=pk)
-    note, tone = describe_activity(run, read_time_for_runs([run]))
+    now = read_time_for_runs([run])
+    has_worker = can_be_taken_over([run], now)
+    note, tone = describe_activity(run, now, has_worker=has_worker)
     waited = load_human_waits([run.pk]).get(run.pk, 0.0)
     steps = list_peeked_steps(run)
     context = {

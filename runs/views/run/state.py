@@ -14,12 +14,14 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
-from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
+from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run
+from runs.services.health.workers import has_live_worker as has_live_worker
+from runs.services.health.workers import is_lease_expired as is_lease_expired
 from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.runs.limits import apply_resume_limits
 from runs.services.tool_modes.changed_tools import find_changed_tools
-from runs.store.database_clock import db_time_from_now, read_time_for_runs
+from runs.store.database_clock import read_time_for_runs
 from runs.ui.format import duration, money, number
 from runs.ui.run_wait import describe_limit_wait, describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
@@ -462,19 +464,6 @@ def load_queue_places(run_ids: Iterable[int]) -> dict[int, int]:
     queue = Run.objects.filter(status=Run.Status.QUEUED).order_by("queued_at", "pk")
     ids = queue.values_list("pk", flat=True)[:MAX_QUEUE_PLACES]
     return {pk: place for place, pk in enumerate(ids, 1) if pk in wanted}
-
-
-def is_lease_expired(status: str, lease: datetime | None, now: datetime) -> bool:
-    """Whether a run is marked as running, but its worker has not renewed the lease.
-
-    `now` is the moment by the database's clock.
-    """
-    return status == Run.Status.RUNNING and lease is not None and lease < now
-
-
-def has_live_worker() -> bool:
-    since = db_time_from_now(-max(settings.LEASE_SECONDS, 10))
-    return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
 
 
 def _format_wait(seconds: float) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from runs.engine.stopping import get_stop_message
 from runs.models import Agent, Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.chat import conversation_list
 from runs.views.chat.turns import build_run_turn
@@ -499,6 +501,40 @@ def test_answer_again_asks_the_same(client, agent):
     assert again.turn_ids == []
 
 
+ARCHIVED = "This conversation is archived. Unarchive it first."
+
+
+@pytest.mark.parametrize(
+    ("action", "body"),
+    [
+        pytest.param("say/", {"input": "And tomorrow?"}, id="send"),
+        pytest.param("{pk}/branch/{run}/", {"input": "And tomorrow?"}, id="edit"),
+        pytest.param("{pk}/branch/{run}/", {}, id="regenerate"),
+        pytest.param("{pk}/continue/{run}/", {}, id="continue"),
+        pytest.param("{pk}/resume/{run}/", {}, id="resume"),
+    ],
+)
+def test_an_archived_conversation_takes_no_message_of_a_page_that_was_open(
+    client, agent, action, body
+):
+    run = say(client, "Is it raining?")
+    if "continue" in action:
+        stop_while_writing(run)
+    else:
+        finish(run, output=None, status="failed")
+    chat = run.conversation_id
+    client.post(f"/chat/planner/{chat}/archive/")
+    url = f"/chat/planner/{action.format(pk=chat, run=run.pk)}"
+    answer = client.post(url, {**body, "conversation_id": chat}, follow=True)
+    page = join_lines(answer.text)
+
+    assert ARCHIVED in page
+    assert page.count(">Unarchive<") == 2
+    assert (">And tomorrow?</textarea>" in page) is bool(body)
+    assert [(one.pk, one.is_over) for one in Run.objects.all()] == [(run.pk, True)]
+    assert Conversation.objects.filter(archived_at=None).count() == 0
+
+
 def test_a_branch_of_a_branch_is_given_each_turn_once(client, agent):
     first = say(client, "One")
     finish(first)
@@ -627,6 +663,40 @@ def test_a_page_says_what_was_said_elsewhere_since(client, agent):
     assert f'<a href="{path}">' in after
     assert "Show 1 newer message<" in after
     assert "hidden" not in after.replace('aria-hidden="true"', "")
+
+
+def poll_turns(client, page):
+    """Return the part that polls, with the state that `page` has."""
+    part = page.split('id="chat-newer"')[1].split("</p>")[0]
+    url = re.search(r'hx-get="([^"]*)"', part)[1]
+    state = re.search(r'"X-List-State": "(\w+)"', part)[1]
+    return client.get(url, headers={"X-List-State": state}).text
+
+
+def test_an_open_page_notices_a_run_that_was_resumed_elsewhere(client, agent):
+    path = long_conversation(client, agent, turns=1)
+    Run.objects.update(status="failed", output=None, error_code="x")
+    page = text(client, path)
+    before = poll_turns(client, page)
+    resume_run(Run.objects.get(), by=agent.owner)
+    changed = poll_turns(client, page)
+
+    assert "data-changed" not in page + before
+    assert "data-changed" in changed
+    assert "data-changed" in poll_turns(client, changed)
+    assert "data-changed" not in poll_turns(client, text(client, path))
+
+
+def test_a_run_that_goes_on_leaves_the_page_to_its_stream(client, agent):
+    run = say(client, "Is it raining?")
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+    make_step(run)
+    Run.objects.filter(pk=run.pk).update(seq=F("seq") + 3)
+    goes_on = poll_turns(client, page)
+    finish(run)
+
+    assert "data-changed" not in goes_on
+    assert "data-changed" in poll_turns(client, page)
 
 
 def test_the_turns_before_the_newest_are_a_link_away(client, agent):

@@ -16,6 +16,7 @@ from tests.make import (
     make_schedule,
     make_step,
     make_webhook,
+    make_worker,
 )
 
 pytestmark = pytest.mark.django_db
@@ -128,3 +129,28 @@ def test_the_decisions_of_a_member_are_found_without_a_list_of_their_runs(ann):
 
     assert 'SELECT U0."id" FROM "runs_run"' not in query
     assert query.count('JOIN "runs_run"') == 1
+
+
+def test_an_open_page_says_that_no_worker_is_running_while_that_is_so(client, ann):
+    worker = make_worker()
+    make_run(ann)
+
+    def poll(part):
+        state = part.split('"X-List-State": "')[1].split('"')[0]
+        return client.get("/home/attention/", headers={"X-List-State": state})
+
+    page = load_card(client)
+    assert poll(page).status_code == 204
+    worker.delete()
+    alone = poll(page)
+    assert poll(alone.text).status_code == 204
+    make_run(ann)
+    more = poll(alone.text).text
+    make_worker()
+    back = poll(more).text
+
+    assert 'data-tone="bad"' not in page.split("</div>")[0] + back
+    assert "No worker is running, 1 run waiting." in alone.text
+    assert "No worker is running, 2 runs waiting." in more
+    assert 'class="attn b12"' in alone.text
+    assert "none" in back

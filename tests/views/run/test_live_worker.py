@@ -3,11 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.live.batches import RendererState
 from runs.live.page_renderer import PageRenderer
 from runs.store.database_clock import db_time_from_now
+from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 from runs.views.run.state import has_live_worker
 from tests.make import make_delivery, make_run, make_step, make_webhook, make_worker
 
@@ -51,8 +54,8 @@ def run(ann):
     [
         pytest.param("/runs/{}/", "no heartbeat for", id="page"),
         pytest.param("/runs/{}/", ">no heartbeat<", id="row"),
-        pytest.param("/runs/", "No heartbeat, another worker", id="list"),
-        pytest.param("/", "No heartbeat, another worker", id="home"),
+        pytest.param("/runs/", "No heartbeat, and no worker", id="list"),
+        pytest.param("/", "No heartbeat, and no worker", id="home"),
     ],
 )
 def test_a_lease_expires_by_the_clock_of_the_database(
@@ -63,6 +66,32 @@ def test_a_lease_expires_by_the_clock_of_the_database(
     page = client.get(address.format(run.pk)).content.decode()
 
     assert (text in page) is is_lost
+
+
+@pytest.mark.parametrize("has_worker", [True, False])
+@pytest.mark.parametrize("address", ["/runs/", "/", "/runs/{}/peek/"])
+def test_pages_say_whether_a_worker_is_there_to_take_over(
+    client, run, address, has_worker
+):
+    type(run).objects.update(lease_until=db_time_from_now(-1))
+    if has_worker:
+        make_worker()
+    page = client.get(address.format(run.pk)).content.decode()
+
+    assert ("No heartbeat, another worker will take over" in page) is has_worker
+    alone = "No heartbeat, and no worker is running to take over" in page
+    assert alone is not has_worker
+
+
+@pytest.mark.parametrize(("seconds", "more"), [(30, 0), (-1, 1)])
+def test_only_rows_without_heartbeat_ask_for_workers(run, seconds, more):
+    type(run).objects.update(lease_until=db_time_from_now(seconds))
+    runs = annotate_current_tool(type(run).objects.all())
+    with CaptureQueriesContext(connection) as queries:
+        build_run_rows(runs)
+
+    asked = [one for one in queries if '"runs_worker"' in one["sql"]]
+    assert len(asked) == more
 
 
 @pytest.mark.parametrize(
