@@ -139,7 +139,9 @@ class NavUpdates:
                 parts += render_count_update(needs.count_for(watcher.person))
             if now.health != before.health and now.health is not None:
                 parts += render_health_update(now.health)
-        if before.fingerprint is not None and now.fingerprint != before.fingerprint:
+        # Also at the beginning: the page may be older than the connection, for example
+        # after its tab was in the background.
+        if now.fingerprint != before.fingerprint:
             parts += render_inbox_reload()
         return parts + b"\n" if parts else b""
 

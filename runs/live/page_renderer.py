@@ -28,6 +28,7 @@ from runs.live.changes import Changes, Sources, read_changes
 from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update, format_text_update
 from runs.models import Decision, ModelAttempt, Run
+from runs.services.health.workers import has_live_worker, is_lease_expired
 from runs.services.runs.limits import get_current_limits
 from runs.store.database_clock import read_database_time, read_time_for_runs
 from runs.ui.time_scale import Timeline
@@ -49,8 +50,6 @@ from runs.views.run.rows import (
 )
 from runs.views.run.state import (
     RunState,
-    has_live_worker,
-    is_lease_expired,
     load_open_tools,
     load_queue_places,
     run_state_context,

@@ -24,10 +24,11 @@ from runs.live.batches import (
 from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update, format_text_update
 from runs.models import ModelAttempt, Run
+from runs.services.health.workers import has_live_worker, is_lease_expired
 from runs.store.database_clock import read_time_for_runs
 from runs.views.chat.turns import build_run_turn
 from runs.views.run.context import select_page_relations
-from runs.views.run.state import has_live_worker, is_lease_expired, load_queue_places
+from runs.views.run.state import load_queue_places
 
 MAX_QUEUED_MESSAGES = 2
 """Messages of a stream that may wait to be sent."""

@@ -38,6 +38,7 @@ from runs.ui.format import (
 )
 from runs.ui.frame.undo import read_undo_form
 from runs.ui.highlight import highlight_matches as with_hits
+from runs.ui.list_state import get_run_state
 from runs.ui.reveal_invisible import reveal_text
 from runs.ui.role_labels import get_role_label
 from runs.ui.status_badge import get_status_label, glyph, icon, status
@@ -95,6 +96,9 @@ def role_label(role: str) -> str:
 def token_estimate(text: str) -> int:
     """Return about how many tokens a model reads in `text`."""
     return estimate_tokens(text.encode())
+
+
+register.filter("run_state", get_run_state)
 
 
 @register.filter

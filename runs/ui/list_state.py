@@ -1,4 +1,4 @@
-"""What an idle list sends with a poll, so that it is rendered only after a change."""
+"""What idle parts send with a poll, so that they are rendered only after a change."""
 
 import time
 
@@ -26,6 +26,11 @@ def get_list_state(visible: QuerySet[Run], viewer: User, *more: int) -> str:
     # Lists of different people are rendered at different times.
     at = int(time.time() + 7 * viewer.pk) // REFRESH_SECONDS
     return "-".join([str(newest or 0), *parts, *map(str, more), str(at)])
+
+
+def get_run_state(run: Run) -> str:
+    """Return what changes when an ended run is resumed."""
+    return f"{run.status}-{run.seq}"
 
 
 def knows_list_state(request: HttpRequest, state: str) -> bool:

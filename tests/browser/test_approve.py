@@ -46,6 +46,10 @@ def test_a_call_waits_for_an_approval_that_is_counted_live(browser, first_start)
     elsewhere.goto(f"{first_start.url}/approvals/")
     inbox = page.context.new_page()
     inbox.goto(f"{first_start.url}/approvals/")
+    asleep = page.context.new_page()
+    asleep.goto(f"{first_start.url}/approvals/")
+    expect(asleep.locator("#approval-head")).to_contain_text("Open 1")
+    move_to_background(asleep, is_hidden=True)
     elsewhere.click(f"#{form} button:has-text('Approve and continue')")
     expect(elsewhere.locator("#part-toasts")).to_contain_text(
         "approved. The run continues."
@@ -53,8 +57,22 @@ def test_a_call_waits_for_an_approval_that_is_counted_live(browser, first_start)
     expect(page.locator("#run-progress")).to_contain_text("Succeeded", timeout=SECONDS)
     expect(page.locator("#part-needs")).not_to_contain_text("1", timeout=SECONDS)
     expect(inbox.locator("#approval-head")).to_contain_text("Open 0", timeout=SECONDS)
+    move_to_background(asleep, is_hidden=False)
+    expect(asleep.locator("#approval-head")).to_contain_text("Open 0", timeout=SECONDS)
     page.context.close()
     assert received == []
+
+
+def move_to_background(page, *, is_hidden):
+    """Do what a browser does when a person selects another tab, and comes back."""
+    page.evaluate(
+        """isHidden => {
+          Object.defineProperty(document, "hidden",
+            { get: () => isHidden, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        is_hidden,
+    )
 
 
 def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):

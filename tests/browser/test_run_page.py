@@ -17,6 +17,23 @@ pytestmark = pytest.mark.browser
 
 QUESTION = "根据北京的天气情况，制定一个出游计划"
 LONG = 60_000
+FAILED_RUN = """
+import django
+django.setup()
+from runs.models import Agent
+from tests.make import make_run
+agent = Agent.objects.get(pk=1)
+print(make_run(agent.owner, agent=agent, status="failed", error_message="No.").pk)
+"""
+RESUMED_RUN = """
+import django
+django.setup()
+from django.db.models import F
+from runs.models import Run
+Run.objects.filter(pk={number}).update(
+    status="succeeded", seq=F("seq") + 5, error_message="", output="It is sunny."
+)
+"""
 OVER = "#run-progress [data-status=succeeded]"
 TO_STEPS = "#run-views a:first-child"
 """On a phone: a page that is loaded after the end of its run shows the answer."""
@@ -76,15 +93,36 @@ def test_steps_text_and_answer_appear_without_a_reload(browser, site):
         page = begun(context, site, "steady")
         received = listen(page)
         page.evaluate("window.stayed = true")
+        expect(page).to_have_title(re.compile(": Running"), timeout=LONG)
         expect(written(page)).to_be_visible(timeout=LONG)
         expect(page.locator("#run-step-2")).to_contain_text("weather_sample")
         page.wait_for_selector(OVER)
 
         expect(page.locator("#answer-text h1")).to_contain_text("北京")
+        expect(page).to_have_title(re.compile(": Succeeded"))
         assert rows(page) == ["1", "2", "3"]
         assert page.evaluate("window.stayed") is True
         expect(page.locator("#run-live[hx-trigger]")).to_have_count(0)
         assert received == []
+
+
+def test_a_run_that_is_resumed_elsewhere_is_shown_anew(browser, site):
+    number = site.run("-c", FAILED_RUN).strip()
+    with person(browser, site) as context:
+        page, listed = context.new_page(), context.new_page()
+        page.goto(f"{site.url}/runs/{number}/")
+        listed.goto(f"{site.url}/runs/")
+        listed.click(f"#run-row-{number} .c-st")
+        peek = listed.locator("#run-peek [data-status]").first
+        expect(peek).to_have_attribute("data-status", "failed")
+        expect(page).to_have_title(re.compile(": Failed"))
+
+        site.run("-c", RESUMED_RUN.format(number=number))
+
+        expect(peek).to_have_attribute("data-status", "succeeded", timeout=LONG)
+        expect(page.locator(OVER)).to_be_visible(timeout=LONG)
+        expect(page).to_have_title(re.compile(": Succeeded"))
+        expect(page.locator("#answer-text")).to_contain_text("It is sunny.")
 
 
 def test_a_reload_in_the_middle_loses_and_doubles_nothing(browser, site):

@@ -120,9 +120,10 @@ def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
             return first, sent, beside
 
     first, sent, beside = asyncio.run(scene())
-    assert 'hx-target="#approval-list-pulse"' in sent
-    assert 'hx-target="#approval-head-pulse"' in sent
-    assert "-pulse" not in first + beside
+    for message in (first, sent):  # the page may be older than its connection
+        assert 'hx-target="#approval-list-pulse"' in message
+        assert 'hx-target="#approval-head-pulse"' in message
+    assert "-pulse" not in beside
 
 
 def test_a_page_shows_that_a_worker_came():

@@ -152,6 +152,7 @@
     if (!listed || !title || title.textContent.trim() === listed.textContent) return;
     title.textContent = listed.textContent;
     document.querySelector("#conversation-title").value = listed.textContent;
+    document.title = `${listed.textContent} · Agentsite`;
   });
 
   // After an answer has ended, or a run was resumed elsewhere, load the changed turns anew.

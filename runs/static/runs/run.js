@@ -222,6 +222,17 @@
       event.preventDefault();
   });
 
+  // The title of the tab, and a run that was resumed elsewhere after it had ended.
+  const hasTypedText = () =>
+    [...document.querySelectorAll("main :is(textarea, input)")].some(
+      (box) => box.checkVisibility() && box.value !== box.defaultValue,
+    );
+  document.addEventListener("htmx:after:swap", () => {
+    const title = find("#run-progress")?.dataset.title;
+    if (title) document.title = `${title} · Agentsite`;
+    if (find("#run-actions[data-resumed]") && !hasTypedText()) location.reload();
+  });
+
   document.addEventListener("htmx:after:swap", (event) => {
     const ctx = event.detail.ctx,
       source = ctx.sourceElement ?? event.target;

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import AgentStep, Run
+from runs.services.health.workers import is_lease_expired
 from runs.store.database_clock import read_time_for_runs
 from runs.views.run.rows import (
     TimelineRow,
@@ -16,7 +17,6 @@ from runs.views.run.rows import (
     query_agent_steps,
     query_model_calls,
 )
-from runs.views.run.state import is_lease_expired
 from runs.views.run.timeline import load_timeline
 
 MAX_CHILD_ROWS = 50

@@ -17,6 +17,7 @@ from runs.services.runs.cancel import cancel_run
 from runs.services.runs.keep import keep_runs
 from runs.services.runs.start import start_run
 from runs.ui.list_of_run import keep_list
+from runs.ui.list_state import LIST_STATE_HEADER, get_run_state, knows_list_state
 from runs.views.approvals.details import list_run_allowances, list_run_decisions
 from runs.views.approvals.refused import show_refused_answer
 from runs.views.run.banner import build_banner
@@ -95,7 +96,14 @@ def run_next_error(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def run_actions(request: HtmxRequest, pk: int) -> HttpResponse:
-    return render(request, "runs/_actions.html", {"run": get_visible_run(request, pk)})
+    """Show the actions; to the page of an ended run only if it was resumed."""
+    run = get_visible_run(request, pk)
+    if knows_list_state(request, get_run_state(run)):
+        return HttpResponse(status=204)
+    was_resumed = LIST_STATE_HEADER in request.headers
+    return render(
+        request, "runs/_actions.html", {"run": run, "was_resumed": was_resumed}
+    )
 
 
 @require_GET

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run
-from runs.services.health.workers import can_be_taken_over
+from runs.services.health.workers import can_be_taken_over, is_lease_expired
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.database_clock import read_time_for_runs
+from runs.ui.list_state import get_run_state, knows_list_state
 from runs.ui.markdown import render_json, render_markdown
 from runs.ui.run_list_rows import annotate_current_tool, describe_activity
 from runs.ui.time_scale import BASE_SECONDS
@@ -25,7 +26,6 @@ from runs.views.run.rows import (
     query_agent_steps,
     query_model_calls,
 )
-from runs.views.run.state import is_lease_expired
 from runs.views.run.timeline import load_timeline
 
 MAX_PEEKED_STEPS = 30
@@ -45,6 +45,8 @@ class PeekedStep(NamedTuple):
 def run_peek(request: HtmxRequest, pk: int) -> HttpResponse:
     visible = annotate_current_tool(Run.objects.visible_to(request.user))
     run = get_object_or_404(visible.prefetch_related("tags"), pk=pk)
+    if knows_list_state(request, get_run_state(run)):
+        return HttpResponse(status=204)
     now = read_time_for_runs([run])
     has_worker = can_be_taken_over([run], now)
     note, tone = describe_activity(run, now, has_worker=has_worker)

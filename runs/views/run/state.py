@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run
-from runs.services.health.workers import has_live_worker as has_live_worker
-from runs.services.health.workers import is_lease_expired as is_lease_expired
+from runs.services.health.workers import has_live_worker, is_lease_expired
 from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.runs.limits import apply_resume_limits

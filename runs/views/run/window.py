@@ -9,6 +9,7 @@ from django.db.models import F, Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Greatest, Lower, StrIndex, Substr
 
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
+from runs.services.health.workers import is_lease_expired
 from runs.store.database_clock import read_time_for_runs
 from runs.store.history import is_discarded_reply
 from runs.ui.highlight import (
@@ -30,7 +31,6 @@ from runs.views.run.rows import (
     query_agent_steps,
     query_model_calls,
 )
-from runs.views.run.state import is_lease_expired
 
 WINDOW = 100
 """Rows sent at once."""
