@@ -40,6 +40,35 @@ def mask_json_value(value: Any, *, name: str = "", cuts: bool = True) -> Any:
     return truncate_audit_text(masked) if cuts else masked
 
 
+def has_secret_mask(value: Any) -> bool:
+    """Whether a masked JSON value lacks a secret, or a part of a text."""
+    if isinstance(value, dict):
+        return any(map(has_secret_mask, value.values()))
+    if isinstance(value, list):
+        return any(map(has_secret_mask, value))
+    return isinstance(value, str) and SECRET_MASK in value
+
+
+def drop_secret_masks(value: Any) -> Any:
+    """Return masked arguments without the values that were secrets.
+
+    Lists and objects that held nothing else are dropped, too. Texts of which a part
+    was secret stay.
+    """
+    if isinstance(value, dict):
+        kept = {key: drop_secret_masks(one) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if not is_lost(one, value[key])}
+    if isinstance(value, list):
+        pairs = [(drop_secret_masks(one), one) for one in value]
+        return [kept for kept, one in pairs if not is_lost(kept, one)]
+    return "" if value == SECRET_MASK else value
+
+
+def is_lost(kept: Any, masked: Any) -> bool:
+    """Whether nothing is left of a value after its secrets were dropped."""
+    return not kept and kept != masked
+
+
 def mask_text(text: str) -> str:
     """Return a text without the secrets that addresses in it carry, in full length."""
     if "=" in text:

@@ -28,7 +28,8 @@ from tools.ui.labels import (
 from tools.ui.revision_diff import OtherSave, find_other_save
 from tools.usage import with_usage
 from tools.views.browse import show_tool
-from tools.views.trial_pane import TrialPane, find_trial, open_trial_pane
+from tools.views.earlier_trials import load_trial
+from tools.views.trial_pane import TrialPane, open_trial_pane
 
 WORDS_TOO_FEW, WORDS_TOO_MANY = 8, 60
 """Between them, a description has a good length to select the tool by."""
@@ -61,10 +62,9 @@ def open_stored_pane(request: HttpRequest, tool: Tool) -> TrialPane | None:
     user = cast(User, request.user)
     if not (can_test_tools(user) or can_edit_tool(tool, user)):
         return None
-    trial = find_trial(tool, user, request.GET.get("trial", ""))
-    values = trial.arguments if trial else None
+    loaded = load_trial(request.GET, tool, user)
     url = reverse("tool-try", args=[tool.slug])
-    return open_trial_pane(tool, url=url, user=user, values=values)
+    return open_trial_pane(tool, url=url, user=user, loaded=loaded)
 
 
 def find_visible_tool(user: User, slug: str) -> Any:

@@ -15,8 +15,9 @@ from tools.models import Tool
 from tools.ui.labels import can_edit_tool, can_test_tools
 from tools.views.browse import show_tool
 from tools.views.create import require_creator, require_kind
+from tools.views.earlier_trials import load_trial
 from tools.views.page import find_visible_tool, render_tool_form
-from tools.views.trial_pane import TrialPane, find_trial, read_draft, run_trial
+from tools.views.trial_pane import TrialPane, read_draft, run_trial
 
 UNNAMED = "new_tool"
 
@@ -37,9 +38,8 @@ def try_saved_tool(request: HttpRequest, slug: str) -> HttpResponse:
     if is_editor and "name" in request.POST:  # the fields of the form came along
         other = find_visible_tool(user, slug)
         typed = open_tool_form(tool.kind, user=user, tool=other, data=request.POST)
-    trial = find_trial(tool, user, request.POST.get("trial", ""))
-    values = trial.arguments if trial else None
-    pane = run_trial(request, typed, tool, url=url, values=values)
+    loaded = load_trial(request.POST, tool, user)
+    pane = run_trial(request, typed, tool, url=url, loaded=loaded)
     if not is_editor and not request.headers.get("HX-Request"):
         return show_tool(request, tool, pane)
     form = typed or open_tool_form(tool.kind, user=user, tool=tool)
@@ -58,9 +58,8 @@ def try_new_tool(request: HttpRequest, kind: str) -> HttpResponse:
     new = Tool(kind=kind, owner=user)
     typed = open_tool_form(kind, user=user, tool=new, data=data)
     url = reverse("tool-create-try", args=[kind])
-    trial = find_trial(blank, user, request.POST.get("trial", ""), draft)
-    values = trial.arguments if trial else None
-    pane = run_trial(request, typed, blank, url=url, values=values, draft=draft)
+    loaded = load_trial(request.POST, blank, user, draft)
+    pane = run_trial(request, typed, blank, url=url, draft=draft, loaded=loaded)
     typed.data = request.POST  # shows the name as it is typed
     return render_trial(request, pane, typed, stored=blank)
 

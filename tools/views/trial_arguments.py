@@ -3,8 +3,10 @@
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
-from tools.forms.arguments import ArgumentsForm
+from tools.audit.masking import has_secret_mask
+from tools.forms.arguments import ArgumentsForm, find_nested_value
 from tools.forms.arguments_json import (
     JsonArgumentsForm,
     turn_into_fields,
@@ -44,3 +46,12 @@ def open_fields(
     if values is not None:
         return ArgumentsForm(schema=schema, values=values)
     return ArgumentsForm(request.POST, request.FILES, schema=schema)
+
+
+def mark_lost_secrets(arguments: TrialArguments, stored: Any) -> None:
+    """Ask at each field for the secret that the stored arguments do not have."""
+    paths: dict[str, tuple[str, ...]] = getattr(arguments, "paths", {})
+    for label, field in arguments.fields.items():
+        if has_secret_mask(find_nested_value(stored, paths.get(label, ()))):
+            note = _("Secrets are not stored. Enter it again.")
+            field.note = note  # type: ignore[attr-defined]  # for the template

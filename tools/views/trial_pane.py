@@ -10,7 +10,6 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.forms import BoundField
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -24,7 +23,7 @@ from tools.forms.python_tool import NO_RESULT
 from tools.forms.tool import ToolForm
 from tools.kinds.python import strip_error_line
 from tools.kinds.python_function import is_result_missing
-from tools.models import Tool, ToolTrial
+from tools.models import Tool
 from tools.net.client_disconnect import watch_disconnect
 from tools.services.show_request import show_request
 from tools.services.try_tool import (
@@ -36,16 +35,21 @@ from tools.services.try_tool import (
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 from tools.typed_generics import StrOrPromise
-from tools.ui.argument_rows import shorten_arguments
 from tools.ui.colored_json import render_colored_json
 from tools.ui.labels import can_edit_tool
 from tools.ui.timing_bar import TimingPhase, build_timing_bar
 from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
-from tools.views.trial_arguments import TrialArguments, open_typed_arguments
+from tools.views.earlier_trials import EarlierTrial, LoadedTrial, list_trials
+from tools.views.trial_arguments import (
+    TrialArguments,
+    mark_lost_secrets,
+    open_typed_arguments,
+)
 
-SHOWN_TRIALS = 6
 TOOL_FORM_ID = "tool-form"
 DRAFT_NAME = re.compile(r"[0-9a-f]{16}")
+NO_CALL = frozenset({"refresh", "switch_to", "trial"})
+"""Names of buttons that only change what the pane shows."""
 
 
 class FormFlaw(NamedTuple):
@@ -95,8 +99,9 @@ class TrialPane:
     request_text: str = ""
     refused: str = ""
     """Why no request can be built."""
-    trials: list[tuple[ToolTrial, str]] = field(default_factory=list)
-    """Earlier calls, each with its arguments in one line."""
+    trials: list[EarlierTrial] = field(default_factory=list)
+    note: str = ""
+    """Why the arguments of an earlier call were not loaded."""
     draft: str = ""
     """Names the form of a tool that is not created yet."""
     joins_form: bool = False
@@ -200,12 +205,24 @@ class TrialPane:
 
 
 def open_trial_pane(
-    tool: Tool, *, url: str, user: User, values: Any = None, draft: str = ""
+    tool: Tool,
+    *,
+    url: str,
+    user: User,
+    values: Any = None,
+    draft: str = "",
+    loaded: LoadedTrial | None = None,
 ) -> TrialPane:
-    """Return the pane of a definition before a call; `values` are its arguments."""
+    """Return the pane of a definition before a call; `values` are its arguments.
+
+    Those of an earlier call replace them.
+    """
     spec = freeze_tool(tool)
+    values = loaded.values if loaded else values
     arguments = ArgumentsForm(schema=spec.args_schema, values=values)
-    return build_pane(tool, spec, url=url, user=user, arguments=arguments, draft=draft)
+    pane = build_pane(tool, spec, url=url, user=user, arguments=arguments, draft=draft)
+    show_loaded(pane, loaded)
+    return pane
 
 
 def read_draft(request: HttpRequest) -> str:
@@ -237,29 +254,6 @@ def build_pane(
     )
 
 
-def find_trials(tool: Tool, user: User, draft: str = "") -> QuerySet[ToolTrial]:
-    """Return the calls that this person made of a tool, or of one in a form."""
-    if tool.pk is None:
-        return ToolTrial.objects.filter(tool=None, draft=draft, by=user)
-    return ToolTrial.objects.filter(tool=tool, by=user)
-
-
-def find_trial(
-    tool: Tool, user: User, number: str, draft: str = ""
-) -> ToolTrial | None:
-    """Return an earlier call of this person, by its number in a query."""
-    if not (number.isascii() and number.isdigit()):
-        return None
-    return find_trials(tool, user, draft).filter(pk=int(number[:18])).first()
-
-
-def list_trials(tool: Tool, user: User, draft: str) -> list[tuple[ToolTrial, str]]:
-    """Return the last calls that this person made, with their arguments."""
-    mine = find_trials(tool, user, draft)
-    shown = mine.order_by("-at", "-pk")[:SHOWN_TRIALS]
-    return [(trial, shorten_arguments(trial.arguments)) for trial in shown]
-
-
 def build_confirmation(spec: ToolSpec) -> str:
     """Return a word that changes when the call would do something else.
 
@@ -275,14 +269,39 @@ def run_trial(
     tool: Tool,
     *,
     url: str,
-    values: Any = None,
     draft: str = "",
+    loaded: LoadedTrial | None = None,
 ) -> TrialPane:
     """Make the call that the pane requests, or only show its arguments.
 
     `form` holds the typed definition; None for the stored one. Its errors are shown in
-    the pane, and nothing is called. `values` replace the typed arguments.
+    the pane, and nothing is called. `loaded` is an earlier call whose arguments are
+    requested.
     """
+    pane = open_typed_pane(request, form, tool, url=url, draft=draft, loaded=loaded)
+    if not NO_CALL.isdisjoint(request.POST):
+        return pane
+    user: Any = request.user
+    pane.arguments.is_checked = True
+    pane.is_unsaved = is_unsaved(pane.tool, tool)
+    pane.flaws = find_form_flaws(form) if form else []
+    if not pane.flaws and pane.arguments.is_valid():
+        show_typed_request(pane, freeze_tool(pane.tool))
+        if "preview" not in request.POST:
+            call_typed_tool(pane, by=user, stop=watch_disconnect(request))
+    return pane
+
+
+def open_typed_pane(
+    request: HttpRequest,
+    form: ToolForm | None,
+    tool: Tool,
+    *,
+    url: str,
+    draft: str = "",
+    loaded: LoadedTrial | None = None,
+) -> TrialPane:
+    """Return the pane before a call, with everything as it is typed."""
     user: Any = request.user
     flaws = find_form_flaws(form) if form else []
     called = form.instance if form and not flaws else tool
@@ -290,23 +309,22 @@ def run_trial(
     if form and flaws and "args_schema" in form.cleaned_data:
         schema = form.cleaned_data["args_schema"]
         spec = spec.model_copy(update={"args_schema": schema})
-    given = request.POST
+    values = loaded.values if loaded else None
     arguments = open_typed_arguments(request, spec.args_schema, values=values)
-    is_call = values is None and not {"refresh", "switch_to"} & given.keys()
-    arguments.is_checked = is_call or "switch_to" in given
+    arguments.is_checked = "switch_to" in request.POST
     pane = build_pane(
         called, spec, url=url, user=user, arguments=arguments, draft=draft
     )
-    pane.is_confirmed = given.get("confirmed", "") == pane.confirmation
-    if not is_call:
-        return pane
-    pane.is_unsaved = is_unsaved(called, tool)
-    pane.flaws = flaws
-    if not flaws and arguments.is_valid():
-        show_typed_request(pane, spec)
-        if "preview" not in given:
-            call_typed_tool(pane, by=user, stop=watch_disconnect(request))
+    pane.is_confirmed = request.POST.get("confirmed", "") == pane.confirmation
+    show_loaded(pane, loaded)
     return pane
+
+
+def show_loaded(pane: TrialPane, loaded: LoadedTrial | None) -> None:
+    """Say what could not be loaded of an earlier call."""
+    if loaded is not None:
+        pane.note = loaded.note
+        mark_lost_secrets(pane.arguments, loaded.stored)
 
 
 def is_unsaved(typed: Tool, stored: Tool) -> bool:

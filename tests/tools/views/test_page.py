@@ -419,6 +419,103 @@ def test_earlier_arguments_are_loaded_into_the_form():
     assert (shown.arguments["x"].value(), shown.trials) == (None, [])
 
 
+def test_a_try_that_is_no_longer_stored_is_not_replaced_by_a_call():
+    make_twice()
+    client = client_of(admin())
+    tried(client, **{"arg-x": "1"})
+    pk = ToolTrial.objects.get().pk
+    for number in range(KEPT_TRIALS):
+        tried(client, **{"arg-x": str(number)})
+    before = AuditEntry.objects.filter(action="tried").count()
+
+    for number in (str(pk), "x"):
+        pane = tried(client, **{**PYTHON, "arg-x": "7", "trial": number})
+        assert pane.note == "This try is no longer stored."
+        assert (pane.arguments["x"].value(), pane.result) == ("7", None)
+        assert not pane.is_previewed
+
+    page = client.get(f"/tools/twice/?trial={pk}").text
+    assert "This try is no longer stored." in page
+    assert AuditEntry.objects.filter(action="tried").count() == before
+
+
+def test_a_try_whose_arguments_were_too_long_is_not_replaced_by_a_call():
+    make_twice()
+    trial = ToolTrial.objects.create(
+        tool=Tool.objects.get(), by=admin(), revision=1, is_ok=True, seconds=0.1
+    )
+
+    given = {**PYTHON, "arg-x": "7", "trial": str(trial.pk)}
+    pane = tried(client_of(admin()), **given)
+
+    assert pane.note == "The arguments of this try were too long to be stored."
+    assert pane.result is None
+    assert ToolTrial.objects.count() == 1
+
+
+def test_a_loaded_try_of_a_new_tool_that_is_gone_is_no_call():
+    path = "/tools/new/python/try/"
+
+    pane = tried(client_of(admin()), path, **{**PYTHON, "arg-x": "7", "trial": "1"})
+
+    assert (pane.note, pane.result) == ("This try is no longer stored.", None)
+
+
+SECRETS = {
+    "type": "object",
+    "properties": {
+        "api_key": {"type": "string"},
+        "login": {
+            "type": "object",
+            "properties": {"password": {"type": "string"}, "who": {"type": "string"}},
+        },
+        "tokens": {"type": "array", "items": {"type": "string"}},
+        "options": {"type": "object"},
+        "url": {"type": "string"},
+    },
+    "required": ["api_key"],
+}
+FIELDS_OF_SECRETS = {
+    **{"arg-api_key": "sk-123456", "arg-login.password": "hunter22"},
+    **{"arg-login.who": "ann", "arg-tokens": "one\ntwo", "arg-url": "https://a.com/"},
+    "arg-options": '{"secret": "x", "deep": [{"token": "y", "n": 1}]}',
+}
+
+
+def test_a_loaded_try_asks_for_its_secrets_again():
+    make_twice(args_schema=SECRETS, config={"code": "len(api_key)"})
+    client = client_of(admin())
+    tried(client, **FIELDS_OF_SECRETS)
+    load = {"trial": str(ToolTrial.objects.get().pk)}
+
+    response = client.post("/tools/twice/try/", load, headers={"HX-Request": "true"})
+
+    fields = response.context["pane"].arguments
+    shown = {name: fields[name].value() for name in fields.fields}
+    assert shown == {
+        **{"api_key": None, "login.password": None, "login.who": "ann"},
+        **{"tokens": "", "url": "https://a.com/"},
+        "options": '{\n  "deep": [\n    {\n      "n": 1\n    }\n  ]\n}',
+    }
+    assert response.text.count("Secrets are not stored. Enter it again.") == 4
+    sent = {f"arg-{name}": text for name, text in shown.items() if text}
+    assert "api_key" in tried(client, **sent).arguments.errors
+
+
+def test_a_loaded_try_has_no_masks_as_json():
+    make_twice(args_schema=SECRETS, config={"code": "len(api_key)"})
+    client = client_of(admin())
+    tried(client, **FIELDS_OF_SECRETS)
+    load = {"trial": str(ToolTrial.objects.get().pk), "arguments_as": "json"}
+
+    response = client.post("/tools/twice/try/", load, headers={"HX-Request": "true"})
+
+    text = response.context["pane"].arguments["json"].value()
+    assert '"who": "ann"' in text
+    assert "[secret]" not in text
+    assert "Secrets are not stored. Enter it again." in response.text
+
+
 def test_the_arguments_follow_the_form_without_a_call():
     make_twice()
     typed = {**PYTHON, "args_schema-0-name": "y", "code": "x = =", "refresh": "1"}
