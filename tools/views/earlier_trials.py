@@ -45,7 +45,7 @@ def load_trial(
     """Return the earlier call that a request names; None if it names none."""
     if "trial" not in given:
         return None
-    trial = find_trial(tool, user, given["trial"], draft)
+    trial = find_trial(tool, user, str(given["trial"]), draft)
     if trial is None:
         return LoadedTrial(note=_("This try is no longer stored."))
     if trial.arguments is None:

@@ -105,11 +105,18 @@ def add_example_of(
 ) -> AddedExample:
     """Add an unsaved example; one with the same input gets the answer.
 
-    The calls of a corrected run are not expected: they may be what was wrong.
+    The calls of a corrected run are not expected: they may be what was wrong. A bad
+    answer without a correction is not expected either.
     """
     lock_dataset(dataset)
     of_run = build_content_of_run(item.run)
     same = find_same_example(dataset, of_run)
+    is_bad = content.mark < item.queue.passing_mark and not content.correction
+    if is_bad and same is not None:
+        return AddedExample(same.number, is_new=False)
+    if is_bad:
+        nothing = {"expected_answer": "", "expected_calls": ()}
+        of_run = of_run.model_copy(update=nothing)
     if same is not None:
         answer = content.correction or of_run.expected_answer
         known = of_run.of(same).model_copy(update={"expected_answer": answer})

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Annotation, AnnotationQueue, Example, RunScore, ScoredRun
+from runs.services.annotation.annotate import AnnotationContent, add_example_of
 from tests.annotation import make_ended_run, make_queue, score_next
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_run, make_step, make_user
@@ -294,6 +295,28 @@ def test_a_correction_is_added_to_the_dataset(client, ann):
     assert "Add to dataset Tickets" in page_of(client, url)
 
     client.post(url, {"mark": 2, "correction": "42.\r\n", "is_added": "on"})
+
+    assert Example.objects.get().expected_answer == "42."
+
+
+def test_a_bad_answer_without_a_correction_is_not_expected(client, ann):
+    dataset = make_dataset(ann, name="Tickets")
+    queue = make_queue(ann, runs=1, dataset=dataset)
+
+    client.post(start(client, queue), {"mark": 1, "is_added": "on"})
+
+    example = Example.objects.get()
+    assert (example.expected_answer, example.expected_calls) == ("", [])
+
+
+def test_a_bad_answer_replaces_no_expected_answer(client, ann):
+    dataset = make_dataset(ann, name="Tickets")
+    queue = make_queue(ann, runs=1, people_per_run=2, dataset=dataset)
+    good = {"mark": 5, "correction": "42.", "is_added": "on"}
+    client.post(start(client, queue), good)
+
+    bad = AnnotationContent(mark=1, is_added=True)
+    add_example_of(queue.items.get(), bad, dataset=dataset, by=ann)
 
     assert Example.objects.get().expected_answer == "42."
 
