@@ -126,12 +126,16 @@ def parse_calls_cell(text: str) -> tuple[StoredCall, ...]:
     """Return the calls of a cell, one per line; raise `ExampleRefused`.
 
     A line is `tool {"argument": 1}`, or one or more names separated by commas, which
-    expect any arguments.
+    expect any arguments. A JSON list of names or calls, as files have it, is read, too.
     """
     calls: list[StoredCall] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    items = load_json_list(text)
+    for number, line in enumerate(text.split("\n") if items is None else items, 1):
         try:
-            calls += parse_calls_line(line.strip())
+            if items is None:
+                calls += parse_calls_line(line.strip())
+            else:
+                calls.append(read_listed_call(line))
         except ValueError as error:
             message = _("Expected calls, line %(line)d: %(problem)s") % {
                 "line": number,
@@ -142,6 +146,32 @@ def parse_calls_cell(text: str) -> tuple[StoredCall, ...]:
         message = _("Enter at most %(limit)d calls.") % {"limit": MAX_CALLS}
         raise ExampleRefused([FieldError("calls", message)])
     return tuple(calls)
+
+
+def load_json_list(text: str) -> list[Any] | None:
+    """Return the list that a cell of a file holds as JSON; None for other text."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def read_listed_call(item: Any) -> StoredCall:
+    """Return the call of a name or an object; raise `ValueError` with a sentence."""
+    if isinstance(item, str):
+        return StoredCall(tool=require_tool_name(item.strip()))
+    call = item if isinstance(item, dict) else {}
+    name = call.get("tool") or call.get("name")
+    tool = require_tool_name(name.strip() if isinstance(name, str) else "")
+    given = call.get("tool_input", call.get("arguments"))
+    if given is not None and not isinstance(given, str):
+        given = json.dumps(given)
+    return StoredCall(
+        tool=tool, tool_input=None if given is None else parse_arguments(given)
+    )
 
 
 def parse_calls_line(line: str) -> list[StoredCall]:
@@ -193,10 +223,14 @@ def format_expected_calls(calls: Iterable[StoredCall]) -> str:
 
 
 def parse_tags_cell(text: str) -> tuple[str, ...]:
-    """Return the tags, each once, separated by commas; raise `ExampleRefused`."""
-    found = dict.fromkeys(
-        tag for part in TAG_SEPARATORS.split(text) if (tag := part.strip())
-    )
+    """Return the tags, each once; raise `ExampleRefused`.
+
+    They are separated by commas, or a JSON list of texts, as files have it.
+    """
+    items = load_json_list(text)
+    is_list = items is not None and all(isinstance(one, str) for one in items)
+    parts = items if items is not None and is_list else TAG_SEPARATORS.split(text)
+    found = dict.fromkeys(tag for part in parts if (tag := part.strip()))
     if problem := find_tags_problem(list(found)):
         raise ExampleRefused([FieldError("tags", problem)])
     return tuple(found)

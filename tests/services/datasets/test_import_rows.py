@@ -3,7 +3,11 @@
 import pytest
 
 from runs.models import Dataset, DatasetUpload, Example
-from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.content import (
+    ExampleContent,
+    parse_calls_cell,
+    parse_tags_cell,
+)
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.import_rows import (
     ImportCounts,
@@ -20,7 +24,7 @@ from runs.services.datasets.uploads import (
     save_import_mapping,
     store_dataset_upload,
 )
-from runs.services.errors import DatasetFileRefused, DatasetFull
+from runs.services.errors import DatasetFileRefused, DatasetFull, ExampleRefused
 from tests.make import make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -223,3 +227,40 @@ def test_a_second_file_replaces_the_first():
 
     assert DatasetUpload.objects.get() == upload
     assert load_file_table(upload).rows == (("b",),)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('["get_order", "track"]', [("get_order", None), ("track", None)]),
+        ('[{"tool": "a", "tool_input": {"n": 1}}]', [("a", {"n": 1})]),
+        ('[{"name": "a", "arguments": "{\\"n\\": 1}"}]', [("a", {"n": 1})]),
+        ("[]", []),
+        ("get_order, track", [("get_order", None), ("track", None)]),
+    ],
+)
+def test_a_list_of_calls_in_a_file_is_a_list(text, calls):
+    found = [(one.tool, one.tool_input) for one in parse_calls_cell(text)]
+
+    assert found == calls
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"id": 1}]', "[5]", '[{"tool": "a", "arguments": 5}]']
+)
+def test_a_listed_call_that_cannot_be_read_is_refused(text):
+    with pytest.raises(ExampleRefused, match="Expected calls, line 1"):
+        parse_calls_cell(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ('["shipping", "order"]', ("shipping", "order")),
+        ("[]", ()),
+        ("a, b, a", ("a", "b")),
+        ("[draft], b", ("[draft]", "b")),
+    ],
+)
+def test_a_list_of_tags_in_a_file_is_a_list(text, tags):
+    assert parse_tags_cell(text) == tags
