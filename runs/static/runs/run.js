@@ -230,7 +230,9 @@
   document.addEventListener("htmx:after:swap", () => {
     const title = find("#run-progress")?.dataset.title;
     if (title) document.title = `${title} · Agentsite`;
-    if (find("#run-actions[data-resumed]") && !hasTypedText()) location.reload();
+    const link = find("#run-actions[data-resumed] > a");
+    const isOwn = link?.pathname === location.pathname; // not the answer to a form
+    if (isOwn && !hasTypedText()) location.reload();
   });
 
   document.addEventListener("htmx:after:swap", (event) => {
