@@ -129,13 +129,10 @@ def parse_calls_cell(text: str) -> tuple[StoredCall, ...]:
     expect any arguments. A JSON list of names or calls, as files have it, is read, too.
     """
     calls: list[StoredCall] = []
-    items = load_json_list(text)
-    for number, line in enumerate(text.split("\n") if items is None else items, 1):
+    listed = load_json_list(text)
+    for number, item in enumerate(text.split("\n") if listed is None else listed, 1):
         try:
-            if items is None:
-                calls += parse_calls_line(line.strip())
-            else:
-                calls.append(read_listed_call(line))
+            calls += parse_calls_line(item) if listed is None else [parse_call(item)]
         except ValueError as error:
             message = _("Expected calls, line %(line)d: %(problem)s") % {
                 "line": number,
@@ -156,11 +153,11 @@ def load_json_list(text: str) -> list[Any] | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return found if isinstance(found, list) and is_storable(found) else None
 
 
-def read_listed_call(item: Any) -> StoredCall:
-    """Return the call of a name or an object; raise `ValueError` with a sentence."""
+def parse_call(item: Any) -> StoredCall:
+    """Return the call of an item of a JSON list; raise `ValueError` with a sentence."""
     if isinstance(item, str):
         return StoredCall(tool=require_tool_name(item.strip()))
     call = item if isinstance(item, dict) else {}
@@ -176,7 +173,7 @@ def read_listed_call(item: Any) -> StoredCall:
 
 def parse_calls_line(line: str) -> list[StoredCall]:
     """Return the calls of a line; raise `ValueError` with a sentence."""
-    names, brace, rest = line.partition("{")
+    names, brace, rest = line.strip().partition("{")
     if brace:
         tool_input = parse_arguments(brace + rest)
         tool = require_tool_name(names.strip())
@@ -227,9 +224,9 @@ def parse_tags_cell(text: str) -> tuple[str, ...]:
 
     They are separated by commas, or a JSON list of texts, as files have it.
     """
-    items = load_json_list(text)
-    is_list = items is not None and all(isinstance(one, str) for one in items)
-    parts = items if items is not None and is_list else TAG_SEPARATORS.split(text)
+    parts = load_json_list(text)
+    if parts is None or not all(isinstance(one, str) for one in parts):
+        parts = TAG_SEPARATORS.split(text)
     found = dict.fromkeys(tag for part in parts if (tag := part.strip()))
     if problem := find_tags_problem(list(found)):
         raise ExampleRefused([FieldError("tags", problem)])

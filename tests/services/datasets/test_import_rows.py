@@ -264,3 +264,9 @@ def test_a_listed_call_that_cannot_be_read_is_refused(text):
 )
 def test_a_list_of_tags_in_a_file_is_a_list(text, tags):
     assert parse_tags_cell(text) == tags
+
+
+@pytest.mark.parametrize("text", [r'["a\u0000"]', r'["\ud800"]'])
+def test_a_list_that_cannot_be_stored_is_read_as_text(text):
+    assert parse_tags_cell(text) == (text,)
+    assert [one.tool for one in parse_calls_cell(text)] == [text]
