@@ -28,7 +28,11 @@ from runs.live.changes import Changes, Sources, read_changes
 from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update, format_text_update
 from runs.models import Decision, ModelAttempt, Run
-from runs.services.health.workers import has_live_worker, is_lease_expired
+from runs.services.health.workers import (
+    can_be_taken_over,
+    has_live_worker,
+    is_lease_expired,
+)
 from runs.services.runs.limits import get_current_limits
 from runs.store.database_clock import read_database_time, read_time_for_runs
 from runs.ui.time_scale import Timeline
@@ -103,14 +107,11 @@ class HeaderQueries:
         running = by_status.get(Run.Status.RUNNING, [])
         queued = by_status.get(Run.Status.QUEUED, [])
         now = read_time_for_runs(runs)
-        has_lost = any(
-            is_lease_expired(run.status, run.lease_until, now) for run in runs
-        )
         return cls(
             now=now,
             doing=load_open_tools(running) if running else {},
             places=load_queue_places(queued) if queued else {},
-            has_worker=has_live_worker() if queued or has_lost else True,
+            has_worker=has_live_worker() if queued else can_be_taken_over(runs, now),
         )
 
     def state(self, run: Run, page_cache: PageCache) -> RunState:

@@ -278,30 +278,6 @@ def run_trial(
     the pane, and nothing is called. `loaded` is an earlier call whose arguments are
     requested.
     """
-    pane = open_typed_pane(request, form, tool, url=url, draft=draft, loaded=loaded)
-    if not NO_CALL.isdisjoint(request.POST):
-        return pane
-    user: Any = request.user
-    pane.arguments.is_checked = True
-    pane.is_unsaved = is_unsaved(pane.tool, tool)
-    pane.flaws = find_form_flaws(form) if form else []
-    if not pane.flaws and pane.arguments.is_valid():
-        show_typed_request(pane, freeze_tool(pane.tool))
-        if "preview" not in request.POST:
-            call_typed_tool(pane, by=user, stop=watch_disconnect(request))
-    return pane
-
-
-def open_typed_pane(
-    request: HttpRequest,
-    form: ToolForm | None,
-    tool: Tool,
-    *,
-    url: str,
-    draft: str = "",
-    loaded: LoadedTrial | None = None,
-) -> TrialPane:
-    """Return the pane before a call, with everything as it is typed."""
     user: Any = request.user
     flaws = find_form_flaws(form) if form else []
     called = form.instance if form and not flaws else tool
@@ -311,12 +287,21 @@ def open_typed_pane(
         spec = spec.model_copy(update={"args_schema": schema})
     values = loaded.values if loaded else None
     arguments = open_typed_arguments(request, spec.args_schema, values=values)
-    arguments.is_checked = "switch_to" in request.POST
+    is_call = NO_CALL.isdisjoint(request.POST)
+    arguments.is_checked = is_call or "switch_to" in request.POST
     pane = build_pane(
         called, spec, url=url, user=user, arguments=arguments, draft=draft
     )
     pane.is_confirmed = request.POST.get("confirmed", "") == pane.confirmation
     show_loaded(pane, loaded)
+    if not is_call:
+        return pane
+    pane.is_unsaved = is_unsaved(called, tool)
+    pane.flaws = flaws
+    if not flaws and arguments.is_valid():
+        show_typed_request(pane, spec)
+        if "preview" not in request.POST:
+            call_typed_tool(pane, by=user, stop=watch_disconnect(request))
     return pane
 
 

@@ -57,9 +57,12 @@ class QueueAgreement(NamedTuple):
     evaluators: list[EvaluatorAgreement]
 
 
-def load_marks(queue: AnnotationQueue) -> dict[int, dict[int, int]]:
-    """Return all marks of a queue, by run and person."""
-    rows = Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
+def select_done(queue: AnnotationQueue) -> QuerySet[Annotation]:
+    return Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
+
+
+def load_marks(rows: QuerySet[Annotation]) -> dict[int, dict[int, int]]:
+    """Return the marks of a queue, by run and person."""
     marks: dict[int, dict[int, int]] = defaultdict(dict)
     for run, person, mark in rows.values_list("item__run", "by", "mark"):
         marks[run][person] = mark or 0
@@ -68,7 +71,7 @@ def load_marks(queue: AnnotationQueue) -> dict[int, dict[int, int]]:
 
 def load_queue_agreement(queue: AnnotationQueue) -> QueueAgreement:
     """Return the agreement of each pair of people, and of each evaluator with them."""
-    marks = load_marks(queue)
+    marks = load_marks(select_done(queue))
     return QueueAgreement(
         compare_people(marks),
         compare_evaluators(marks, passing_mark=queue.passing_mark),
@@ -77,12 +80,9 @@ def load_queue_agreement(queue: AnnotationQueue) -> QueueAgreement:
 
 def find_own_agreement(queue: AnnotationQueue, person: User) -> PeopleAgreement | None:
     """Return how `person` agrees with whoever has scored the most of the same runs."""
-    done = Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
+    done = select_done(queue)
     mine = done.filter(by=person).order_by("-pk").values("item")
-    marks: dict[int, dict[int, int]] = defaultdict(dict)
-    rows = done.filter(item__in=mine[:MAX_COMPARED_SCORES])
-    for item, by, mark in rows.values_list("item", "by", "mark"):
-        marks[item][by] = mark or 0
+    marks = load_marks(done.filter(item__in=mine[:MAX_COMPARED_SCORES]))
     for one, other, agreement in compare_people(marks):
         if person in (one, other):
             partner = other if person == one else one

@@ -23,7 +23,11 @@ from runs.services.datasets.edit import (
     lock_dataset,
     remove_example,
 )
-from runs.services.datasets.from_run import build_content_of_run, find_same_example
+from runs.services.datasets.from_run import (
+    build_content_of_run,
+    build_question,
+    find_same_example,
+)
 from runs.services.datasets.working_copy import find_working_example
 
 State = Annotation.State
@@ -109,14 +113,11 @@ def add_example_of(
     answer without a correction is not expected either.
     """
     lock_dataset(dataset)
-    of_run = build_content_of_run(item.run)
-    same = find_same_example(dataset, of_run)
     is_bad = content.mark < item.queue.passing_mark and not content.correction
-    if is_bad and same is not None:
+    of_run = build_question(item.run) if is_bad else build_content_of_run(item.run)
+    same = find_same_example(dataset, of_run)
+    if same is not None and is_bad:
         return AddedExample(same.number, is_new=False)
-    if is_bad:
-        nothing = {"expected_answer": "", "expected_calls": ()}
-        of_run = of_run.model_copy(update=nothing)
     if same is not None:
         answer = content.correction or of_run.expected_answer
         known = of_run.of(same).model_copy(update={"expected_answer": answer})

@@ -171,7 +171,7 @@ _FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")),))
 _EXPERIMENT_FORM = ShortcutGroup(
     _("Form"), (Shortcut(("Ctrl S",), _("Start the experiment")),)
 )
-_ADMIN_MODELS = (*("auth_user", "auth_group", "tools_credential", "tools_mcpserver"),)
+_ADMIN_MODELS = ("auth_user", "auth_group", "tools_credential", "tools_mcpserver")
 _FORM_PAGES = (
     *("agent-tool", "sub-agent", "provider-create", "provider-detail"),
     *("provider-model", "provider-model-create", "schedule-create", "schedule-edit"),
