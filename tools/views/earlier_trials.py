@@ -47,9 +47,9 @@ def load_trial(
         return None
     trial = find_trial(tool, user, str(given["trial"]), draft)
     if trial is None:
-        return LoadedTrial(note=_("This try is no longer stored."))
+        return LoadedTrial(note=_("This call is no longer stored."))
     if trial.arguments is None:
-        note = _("The arguments of this try were too long to be stored.")
+        note = _("The arguments of this call were too long to be stored.")
         return LoadedTrial(note=note)
     stored = trial.arguments
     return LoadedTrial(drop_secret_masks(stored), stored)

@@ -430,12 +430,12 @@ def test_a_try_that_is_no_longer_stored_is_not_replaced_by_a_call():
 
     for number in (str(pk), "x"):
         pane = tried(client, **{**PYTHON, "arg-x": "7", "trial": number})
-        assert pane.note == "This try is no longer stored."
+        assert pane.note == "This call is no longer stored."
         assert (pane.arguments["x"].value(), pane.result) == ("7", None)
         assert not pane.is_previewed
 
     page = client.get(f"/tools/twice/?trial={pk}").text
-    assert "This try is no longer stored." in page
+    assert "This call is no longer stored." in page
     assert AuditEntry.objects.filter(action="tried").count() == before
 
 
@@ -448,7 +448,7 @@ def test_a_try_whose_arguments_were_too_long_is_not_replaced_by_a_call():
     given = {**PYTHON, "arg-x": "7", "trial": str(trial.pk)}
     pane = tried(client_of(admin()), **given)
 
-    assert pane.note == "The arguments of this try were too long to be stored."
+    assert pane.note == "The arguments of this call were too long to be stored."
     assert pane.result is None
     assert ToolTrial.objects.count() == 1
 
@@ -458,7 +458,7 @@ def test_a_loaded_try_of_a_new_tool_that_is_gone_is_no_call():
 
     pane = tried(client_of(admin()), path, **{**PYTHON, "arg-x": "7", "trial": "1"})
 
-    assert (pane.note, pane.result) == ("This try is no longer stored.", None)
+    assert (pane.note, pane.result) == ("This call is no longer stored.", None)
 
 
 SECRETS = {

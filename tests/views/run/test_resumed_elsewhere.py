@@ -43,7 +43,7 @@ def test_the_actions_of_a_resumed_run_lead_to_its_page(client, ann):
 
     part = client.get(f"/runs/{run.pk}/actions/", headers=known).content.decode()
     assert "data-resumed" in part
-    assert f'href="/runs/{run.pk}/">Resumed: reload</a>' in part
+    assert f'href="/runs/{run.pk}/">Show the resumed run</a>' in part
 
 
 @pytest.mark.parametrize("status", ["succeeded", "canceled"])
