@@ -520,6 +520,27 @@ def test_arguments_of_a_test_stay_when_the_tool_is_saved(browser, lived_in):
     context.close()
 
 
+def test_a_refused_save_keeps_the_arguments_and_the_result(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/new/python/")
+    page.fill(
+        "[name=code]", "def shout(text: str, mark: str = '!'):\n    return text + mark"
+    )
+    page.fill("[name=arg-text]", "Oslo")
+    page.fill("[name=arg-mark]", "?")
+    page.click("[data-call]")
+    expect(page.locator("#tool-result-text")).to_have_text("Oslo?")
+
+    page.click(".savebar .primary")  # without a name
+
+    expect(page.locator("#part-mistakes")).to_be_visible()
+    expect(page.locator("[name=arg-text]")).to_have_value("Oslo")
+    expect(page.locator("[name=arg-mark]")).to_have_value("?")
+    expect(page.locator("#tool-result-text")).to_have_text("Oslo?")
+    context.close()
+
+
 def test_each_result_opens_with_one_of_its_tabs(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

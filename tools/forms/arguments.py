@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -74,6 +75,15 @@ class ArgumentsForm(forms.Form):
                 value = format_choice_label(value)
             if not isinstance(field, ContentField):
                 self.initial[label] = value
+
+    def show_defaults(self) -> None:
+        """Begin with the default in each field that the page did not have yet."""
+        typed: Any = copy(self.data)
+        for label, field in self.fields.items():
+            name = self.add_prefix(label)
+            if field.initial is not None and name not in self.data:
+                typed[name] = field.prepare_value(field.initial)
+        self.data = typed
 
     def add_fields(
         self, part: dict[str, Any], *, required: bool, above: tuple[str, ...] = ()

@@ -60,22 +60,23 @@ def build_http_request(config: HttpConfig, tool_input: Any) -> Request:
     """Return the request for one call; raise `ToolFailed` for unusable arguments."""
     arguments = tool_input if isinstance(tool_input, dict) else {"input": tool_input}
     rest = {k: v for k, v in arguments.items() if k not in config.placeholders}
+    in_url = {} if tool_input == "" else arguments  # no `?input=` without an input
     headers = {
         name: fill_header_template(name, value, arguments)
         for name, value in config.headers.items()
         if not is_absent_placeholder(value, arguments)
     }
     styles = config.written_styles
-    query = fill_name_value_pairs(config.query, arguments, styles=styles)
+    query = fill_name_value_pairs(config.query, in_url, styles=styles)
     content, content_type = build_request_body(config, arguments, rest)
     if config.method in METHODS_WITHOUT_BODY and content is None:
-        query += fill_name_value_pairs({name: f"{{{name}}}" for name in rest}, rest)
+        query += fill_name_value_pairs({name: f"{{{name}}}" for name in rest}, in_url)
     if content_type.startswith("multipart/"):  # only it names the boundary
         headers = {k: v for k, v in headers.items() if k.lower() != "content-type"}
     if content_type and "content-type" not in map(str.lower, headers):
         headers["content-type"] = content_type
     return Request(
-        url=build_request_url(config.url, arguments, query),
+        url=build_request_url(config.url, in_url, query),
         method=config.method,
         headers=headers,
         content=content,

@@ -10,7 +10,11 @@ from pydantic_core import to_jsonable_python
 
 from tools.errors import ToolFailed
 from tools.sandbox.last_value import UnreadableCode, parse_tool_code
-from tools.schema.annotation import UnsupportedAnnotation, build_annotation_schema
+from tools.schema.annotation import (
+    DateAnnotation,
+    UnsupportedAnnotation,
+    build_annotation_schema,
+)
 from tools.schema.signature import parse_docstring
 from tools.text.storable import is_storable, replace_unstorable
 from tools.text.translatable import TranslatableText, translatable
@@ -166,6 +170,16 @@ def build_argument_schema(
     try:
         if argument.annotation is not None:
             schema = build_annotation_schema(argument.annotation)
+    except DateAnnotation as date:
+        reason = translatable(
+            "Line %(line)s: the type of the argument “%(name)s” is not supported, "
+            "because JSON has no dates. Use str, and convert the text with "
+            "%(type)s.fromisoformat().",
+            line=argument.lineno,
+            name=argument.arg,
+            type=date.type_name,
+        )
+        raise UnsupportedFunction(reason) from None
     except (UnsupportedAnnotation, RecursionError):
         reason = translatable(
             "Line %(line)s: the type of the argument “%(name)s” is not supported. Use "

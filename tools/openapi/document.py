@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
@@ -10,6 +11,7 @@ from django.utils.translation import gettext as _
 from tools.errors import ToolFailed
 from tools.openapi.plain_yaml import NotPlainYaml, read_yaml
 from tools.openapi.swagger2_document import upgrade_swagger2
+from tools.text.json_pointer import is_index
 from tools.text.storable import replace_unstorable
 
 MAX_BYTES = 16 << 20
@@ -81,7 +83,22 @@ class NotOpenApi(DocumentRefused):
         )
 
 
-class ExternalReference(Exception):
+class UnresolvedReference(Exception):
+    """A reference has no target in the document."""
+
+
+class MissingReference(UnresolvedReference):
+    """A reference names a place that the document does not have."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        super().__init__(
+            _("it refers to “%(reference)s”, which is not in the document")
+            % {"reference": reference[:80]}
+        )
+
+
+class ExternalReference(UnresolvedReference):
     """A reference leads out of the document."""
 
     def __init__(self, reference: str) -> None:
@@ -109,24 +126,24 @@ class OpenApiDocument:
         return replace_unstorable(title[:MAX_TITLE])
 
     def find_reference(self, reference: str) -> Any:
-        """Return the target of a local reference, None if there is none.
-
-        Raise `ExternalReference` if it leads out of the document.
-        """
+        """Return the target of a local reference; raise `UnresolvedReference`."""
         if not reference.startswith("#"):
             raise ExternalReference(reference)
-        if not reference.startswith("#/"):
-            return None
         value: Any = self.body
-        for part in reference[2:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(value, dict) or key not in value:
-                return None
-            value = value[key]
+        for part in reference[1:].split("/")[1:]:
+            try:
+                value = find_part(value, part)
+            except LookupError:
+                raise MissingReference(reference) from None
+        if value is self.body:
+            raise MissingReference(reference)
         return value
 
     def resolve(self, value: Any) -> dict[str, Any]:
-        """Follow references to an object; return an empty one if there is none."""
+        """Follow references to an object; return an empty one for anything else.
+
+        Raise `UnresolvedReference`.
+        """
         for _hop in range(MAX_REFERENCE_HOPS):
             if not isinstance(value, dict):
                 return {}
@@ -135,6 +152,20 @@ class OpenApiDocument:
                 return value
             value = self.find_reference(reference)
         return {}
+
+
+def find_part(value: Any, part: str) -> Any:
+    """Return what a part of a reference names; raise `LookupError`.
+
+    Some documents have the percent sign of a name as it is.
+    """
+    for text in (unquote(part), part):
+        key = text.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            return value[key]
+        if isinstance(value, list) and is_index(key):
+            return value[int(key)]
+    raise KeyError(part)
 
 
 def parse_openapi_document(text: str) -> OpenApiDocument:

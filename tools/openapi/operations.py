@@ -19,6 +19,7 @@ from tools.openapi.document import (
     METHODS,
     ExternalReference,
     OpenApiDocument,
+    UnresolvedReference,
 )
 from tools.openapi.draft import MAX_NAME, OperationDraft, UnsupportedOperation
 from tools.openapi.parameters import add_parameters
@@ -99,19 +100,22 @@ class OperationSource(NamedTuple):
 
     path: str
     method: str
-    """Empty if the path is in another file."""
+    """Empty if the path refers to what is not in the document."""
     item: dict[str, Any]
     raw: dict[str, Any]
     flaw: str = ""
+    is_elsewhere: bool = False
+    """Whether it is in another file."""
 
 
 def iter_operation_sources(document: OpenApiDocument) -> Iterator[OperationSource]:
-    """Yield all operations, and paths that are in other files."""
+    """Yield all operations, and paths that are not in the document."""
     for path, raw in document.body.get("paths", {}).items():
         try:
             item = document.resolve(raw)
-        except ExternalReference as flaw:
-            yield OperationSource(str(path), "", {}, {}, str(flaw))
+        except UnresolvedReference as flaw:
+            is_elsewhere = isinstance(flaw, ExternalReference)
+            yield OperationSource(str(path), "", {}, {}, str(flaw), is_elsewhere)
             continue
         for method in METHODS:
             if isinstance(item.get(method), dict):
@@ -121,11 +125,12 @@ def iter_operation_sources(document: OpenApiDocument) -> Iterator[OperationSourc
 def build_operation_source(
     document: OpenApiDocument, path: str, method: str, item: dict[str, Any]
 ) -> OperationSource:
-    """Return one operation, with a flaw if it is in another file."""
+    """Return one operation, with a flaw if it is not in the document."""
     try:
         return OperationSource(path, method, item, document.resolve(item[method]))
-    except ExternalReference as flaw:
-        return OperationSource(path, method, item, {}, str(flaw))
+    except UnresolvedReference as flaw:
+        is_elsewhere = isinstance(flaw, ExternalReference)
+        return OperationSource(path, method, item, {}, str(flaw), is_elsewhere)
 
 
 def start_operation(place: OperationSource, taken: set[str]) -> Operation:
@@ -141,7 +146,7 @@ def start_operation(place: OperationSource, taken: set[str]) -> Operation:
         make_tool_description(place.raw),
         flaw=replace_unstorable(place.flaw),
         tags=get_tags(place.raw),
-        is_elsewhere=bool(place.flaw),
+        is_elsewhere=place.is_elsewhere,
     )
 
 
@@ -169,7 +174,7 @@ def build_operation(
         check_definition(config, schema)
         operation.config, operation.args_schema = config, schema
         operation.omitted = draft.omitted
-    except (UnsupportedOperation, ExternalReference) as flaw:
+    except (UnsupportedOperation, UnresolvedReference) as flaw:
         operation.flaw = replace_unstorable(str(flaw))
         operation.is_elsewhere = isinstance(flaw, ExternalReference)
     return MAX_NODES - draft.inliner.left

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from tools.net.reserved_headers import is_reserved_header
 from tools.openapi.content import JSON_TYPE, get_media_kinds
+from tools.openapi.document import MissingReference
 from tools.openapi.draft import (
     MAX_NAME,
     OperationDraft,
@@ -37,12 +38,8 @@ def add_parameters(
                 _("it has more than %(count)d parameters") % {"count": MAX_PARAMETERS}
             )
         for one in listed if isinstance(listed, list) else []:
-            parameter = draft.document.resolve(one)
-            name, place = parameter.get("name"), parameter.get("in")
-            if isinstance(name, str) and isinstance(place, str):
-                found[name, place] = parameter
-            elif not is_ignored(one):
-                draft.omit(_("a parameter that is not defined"), needed=False)
+            if parameter := find_parameter(draft, one):
+                found[parameter["name"], parameter["in"]] = parameter
     in_path = {}
     for (name, place), parameter in found.items():
         needed = parameter.get("required") is True
@@ -56,6 +53,22 @@ def add_parameters(
             what = _("the cookie “%(name)s”") if place == "cookie" else _("“%(name)s”")
             draft.omit(what % {"name": name[:MAX_NAME]}, needed=needed)
     return in_path
+
+
+def find_parameter(draft: OperationDraft, raw: Any) -> dict[str, Any] | None:
+    """Return a parameter with its name and place; one that has none is left out."""
+    try:
+        parameter = draft.document.resolve(raw)
+    except MissingReference as missing:
+        what = _("the parameter “%(reference)s”, which is not in the document")
+        reference = missing.reference[:MAX_NAME]
+        draft.omit(what % {"reference": reference}, needed=False)
+        return None
+    if all(isinstance(parameter.get(key), str) for key in ("name", "in")):
+        return parameter
+    if not is_ignored(raw):
+        draft.omit(_("a parameter that is not defined"), needed=False)
+    return None
 
 
 def is_ignored(parameter: Any) -> bool:

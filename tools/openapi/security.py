@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tools.models import Credential
-from tools.openapi.document import ExternalReference, OpenApiDocument
+from tools.openapi.document import OpenApiDocument, UnresolvedReference
 from tools.text.storable import replace_unstorable
 
 MAX_NAME = 200
@@ -41,5 +41,5 @@ def iter_security_schemes(document: OpenApiDocument) -> Iterator[dict[str, Any]]
     components = document.body.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else {}
     for raw in schemes.values() if isinstance(schemes, dict) else ():
-        with suppress(ExternalReference):
+        with suppress(UnresolvedReference):
             yield document.resolve(raw)

@@ -3,9 +3,8 @@
 Nothing is sent and no file is read.
 """
 
-import codecs
 import re
-import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from tools.samples.errors import (
     UnreadableSample,
     UnsupportedOption,
 )
+from tools.text.storable import replace_unstorable
 
 MAX_COMMAND = 200_000
 """Characters."""
@@ -77,7 +77,26 @@ PIPE = re.compile(r"\|(?!\|)")
 REDIRECTION = re.compile(r"[\d&]?>")
 WINDOWS_QUOTE = re.compile(r'curl(\.exe)?\s+(-\S+\s+)*\^"')
 PART_ATTRIBUTE = re.compile(r";\s*(type|filename|headers|encoder)=.*", re.DOTALL)
-ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+WORD_PART = re.compile(
+    r"""(?P<gap>(?:\s|[\\^][ \t]*\r?\n|\\[ \t]*\Z)+)
+    |\$'(?P<ansi>(?:[^'\\]|\\.)*)'
+    |'(?P<single>[^']*)'
+    |\$?"(?P<double>(?:[^"\\]|\\.)*)"
+    |\\(?P<escaped>.)
+    |(?P<plain>[^\s'"\\$^]+|[$^])""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What a word of a shell command is made of, and the gap between two words."""
+
+ANSI_ESCAPE = re.compile(
+    r"(?P<bytes>(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)"
+    r"|\\(?:u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})|(?P<letter>.))",
+    re.DOTALL,
+)
+ANSI_LETTERS = {
+    **{"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n"},
+    **{"r": "\r", "t": "\t", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?"},
+}
 
 
 class FormPart(NamedTuple):
@@ -146,27 +165,54 @@ def parse_sample_request(text: str) -> SampleRequest:
 
 def split_command(text: str) -> list[str]:
     """Return the words of a shell command; lines continue after a backslash or ^."""
-    text = re.sub(r"[ \t]*[\\^][ \t]*\r?\n", " ", text)
-    text = ANSI_QUOTED.sub(lambda match: shlex.quote(unescape_bash(match[1])), text)
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise UnreadableSample(str(error).rstrip(".").lower()) from None
+    words: list[str] = []
+    position, is_new = 0, True
+    while position < len(text):
+        match = WORD_PART.match(text, position)
+        if match is None:
+            raise UnreadableSample(_("no closing quotation mark"))
+        position = match.end()
+        if match["gap"]:
+            is_new = True
+            continue
+        if is_new:
+            words.append("")
+        words[-1] += read_word_part(match)
+        is_new = False
+    return words
+
+
+def read_word_part(match: re.Match[str]) -> str:
+    """Return what bash makes of a quoted or plain part of a word."""
+    if match["ansi"] is not None:
+        return unescape_bash(match["ansi"])
+    if match["double"] is not None:
+        return re.sub(r'\\([$`"\\])|\\\r?\n', r"\1", match["double"])
+    return match["single"] or match["escaped"] or match["plain"] or ""
 
 
 def unescape_bash(text: str) -> str:
-    """Return what bash makes of the inside of `$'…'`."""
-    return re.sub(
-        r"\\(U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}"
-        r"|[0-7]{1,3}|.)",
-        lambda match: (
-            codecs.decode(match[0], "unicode_escape")
-            if match[1][0] in "Uuxnrtabfv\\'\"01234567"
-            else match[1]
-        ),
-        text,
-        flags=re.DOTALL,
-    )
+    """Return what bash makes of the inside of `$'…'`.
+
+    Browsers write a character beyond U+FFFF as two escapes, which are joined.
+    """
+    found = ANSI_ESCAPE.sub(read_escape, text)
+    joined = found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return replace_unstorable(joined)
+
+
+def read_escape(match: re.Match[str]) -> str:
+    if match["bytes"]:
+        codes = match["bytes"].split("\\")[1:]
+        values = [
+            int(code[1:], 16) if code[0] == "x" else int(code, 8) & 255
+            for code in codes
+        ]
+        return bytes(values).decode("utf-8", "replace")
+    if code := match["short"] or match["long"]:
+        number = int(code, 16)
+        return chr(number) if number <= sys.maxunicode else "\ufffd"
+    return ANSI_LETTERS.get(match["letter"], match[0])
 
 
 def iter_options(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from tools.audit.masking import SECRET_NAME
 from tools.forms.http_tool import METHOD_EFFECTS
-from tools.kinds.http_config import METHODS_WITHOUT_BODY, Method
+from tools.kinds.http_config import FORM_TYPE, METHODS_WITHOUT_BODY, Method
 from tools.kinds.placeholders import PLACEHOLDER
 from tools.models import Tool
 from tools.net.address_flaw import find_address_flaw
@@ -20,6 +20,7 @@ from tools.samples.curl_command import FormPart, SampleRequest
 from tools.samples.errors import (
     BodyNotSent,
     BodyNotSupported,
+    BodyTypeNotSupported,
     NumberNotSent,
     RepeatedFile,
     UnreadableSample,
@@ -31,6 +32,15 @@ BROWSER_HEADERS = re.compile(
     r"|cache-control|sec-.*|upgrade-insecure-requests|te|if-.*)"
 )
 """Headers of browsers, which mean nothing to a tool, and those that a body brings."""
+
+JSON_TYPE = "application/json"
+NO_FORM = ("{", "[", "<")
+"""How JSON and XML begin."""
+
+GRAPHQL = re.compile(
+    r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{]*\{|\{(?![\w.-]+\}\s*\Z))"
+)
+"""How a document begins; `{name}` alone is a placeholder."""
 
 FILE_ATTRIBUTES = {"type": "content_type", "filename": "filename"}
 
@@ -53,12 +63,19 @@ class _Arguments:
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
+    reserved: frozenset[str] = frozenset()
+    """Names that stand for other values in the URL or the headers."""
+
+    def place(self, name: str, value: Any, *, needed: bool) -> str:
+        """Return a text that has placeholders; add an argument for other values."""
+        if isinstance(value, str) and is_template(value):
+            return rename_placeholders(value)
+        return self.add(name, value, needed=needed)
 
     def add(self, name: str, value: Any, *, needed: bool) -> str:
         """Add an argument and return its placeholder; a secret value is forgotten."""
-        argument = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "value"
-        argument = f"_{argument}" if argument[0].isdigit() else argument
-        while argument in self.properties:
+        argument = make_argument_name(name)
+        while argument in self.properties or argument in self.reserved:
             argument += "_"
         self.properties[argument] = find_value_schema(value)
         if needed:
@@ -66,6 +83,28 @@ class _Arguments:
         if value is not None and not SECRET_NAME.search(name):
             self.values[argument] = value
         return f"{{{argument}}}"
+
+    def declare(self, name: str) -> None:
+        """Add a required text for a placeholder that the sample itself contained."""
+        if name not in self.properties:
+            self.properties[name] = {"type": "string"}
+            self.required.append(name)
+
+
+def make_argument_name(name: str) -> str:
+    argument = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "value"
+    return f"_{argument}" if argument[0].isdigit() else argument
+
+
+def is_template(text: str) -> bool:
+    """Whether a text has placeholders, and no braces besides them."""
+    rest, count = PLACEHOLDER.subn("", text)
+    return count > 0 and not re.search(r"[{}]", rest)
+
+
+def rename_placeholders(text: str) -> str:
+    """Return the text with the names of arguments, which have no hyphens."""
+    return PLACEHOLDER.sub(lambda match: f"{{{make_argument_name(match[1])}}}", text)
 
 
 def draft_tool_from_sample(sample: SampleRequest) -> SampleDraft:
@@ -80,15 +119,24 @@ def draft_tool_from_sample(sample: SampleRequest) -> SampleDraft:
             _("tools cannot send %(method)s") % {"method": sample.method[:20]}
         )
     left_out, arguments = list(sample.left_out), _Arguments()
-    config: dict[str, Any] = {"method": sample.method}
-    config["url"], query = split_sample_url(sample, arguments, left_out)
-    if query:
+    config: dict[str, Any] = {
+        "method": sample.method,
+        "url": draft_url(sample, left_out),
+    }
+    left_out_headers: list[str] = []
+    headers = pick_headers(sample, left_out_headers)
+    arguments.reserved = frozenset(list_placeholders([config["url"], headers]))
+    if query := draft_query(sample, arguments, left_out):
         config["query"] = query
-    if headers := pick_headers(sample, left_out):
-        config["headers"] = headers
+    left_out += left_out_headers
+    arguments.reserved |= frozenset(list_placeholders(query))
     config |= draft_body(sample, arguments)
-    for name in find_free_placeholders(config, arguments):
-        arguments.add(name, None, needed=True)
+    if "form" not in config and "multipart" not in config:
+        headers |= keep_json_type(sample)
+    if headers:
+        config["headers"] = headers
+    for name in list_placeholders(config):
+        arguments.declare(name)
     schema: dict[str, Any] = {"type": "object", "properties": arguments.properties}
     if arguments.required:
         schema["required"] = arguments.required
@@ -104,28 +152,31 @@ def draft_tool_from_sample(sample: SampleRequest) -> SampleDraft:
     return SampleDraft(tool, arguments.values, list(dict.fromkeys(left_out)))
 
 
-def split_sample_url(
-    sample: SampleRequest, arguments: _Arguments, left_out: list[str]
-) -> tuple[str, dict[str, str]]:
-    """Return the URL without its query, and the query with placeholders."""
+def draft_url(sample: SampleRequest, left_out: list[str]) -> str:
+    """Return the URL without its query; `:id` in the path is the same as `{id}`."""
     parts = urlsplit(sample.url)
     netloc = parts.netloc
     if "@" in netloc:
         left_out.append("Authorization")
         netloc = netloc.rpartition("@")[2]
-    path = re.sub(r"/:([A-Za-z_]\w*)", r"/{\1}", parts.path)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    path = re.sub(r"/:([A-Za-z_][\w-]*)", r"/{\1}", parts.path)
+    return urlunsplit((parts.scheme, netloc, rename_placeholders(path), "", ""))
+
+
+def draft_query(
+    sample: SampleRequest, arguments: _Arguments, left_out: list[str]
+) -> dict[str, str]:
+    """Return the query with placeholders."""
+    pairs = parse_qsl(urlsplit(sample.url).query, keep_blank_values=True)
     if sample.is_query:
         pairs += parse_qsl("&".join(sample.data), keep_blank_values=True)
     query: dict[str, str] = {}
     for name, value in group_pairs(pairs).items():
         if SECRET_NAME.search(name):
             left_out.append(name)
-        elif isinstance(value, str) and PLACEHOLDER.search(value):
-            query[name] = value
         else:
-            query[name] = arguments.add(name, value, needed=False)
-    return urlunsplit((parts.scheme, netloc, path, "", "")), query
+            query[name] = arguments.place(name, value, needed=False)
+    return query
 
 
 def group_pairs(pairs: list[tuple[str, str]]) -> dict[str, Any]:
@@ -146,7 +197,7 @@ def pick_headers(sample: SampleRequest, left_out: list[str]) -> dict[str, str]:
         if SECRET_NAME.search(name):
             left_out.append(name)
         elif not (is_reserved_header(name) or BROWSER_HEADERS.fullmatch(name)):
-            found[name] = value
+            found[name] = rename_placeholders(value)
     return found
 
 
@@ -158,17 +209,19 @@ def draft_body(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
         raise BodyNotSent(sample.method)
     if sample.parts:
         return {"multipart": draft_multipart(sample, arguments)}
+    declared = strip_parameters(find_content_type(sample))
     text = "&".join(sample.data)
     body = load_json_object(text)
     if body is not None:
         return draft_json_body(body, arguments, method=sample.method)
-    declared = {n.lower(): v for n, v in sample.headers}.get("content-type", "")
-    if sample.is_json or "json" in declared or "=" not in text:
+    if declared not in ("", FORM_TYPE, JSON_TYPE):
+        raise BodyTypeNotSupported(declared)
+    if declared == JSON_TYPE or text.lstrip().startswith(NO_FORM) or "=" not in text:
         raise BodyNotSupported
     pairs = parse_qsl(text, keep_blank_values=True)
     return {
         "form": {
-            name: arguments.add(name, value, needed=True)
+            name: arguments.place(name, value, needed=True)
             for name, value in group_pairs(pairs).items()
         }
     }
@@ -189,7 +242,7 @@ def draft_multipart(sample: SampleRequest, arguments: _Arguments) -> dict[str, A
             continue
         texts = [part.value for part in parts]
         value = texts if len(texts) > 1 else texts[0]
-        found[name] = arguments.add(name, value, needed=True)
+        found[name] = arguments.place(name, value, needed=True)
     return found
 
 
@@ -215,23 +268,49 @@ def draft_json_body(
     body: dict[str, Any], arguments: _Arguments, *, method: str
 ) -> dict[str, Any]:
     """Return the JSON with a placeholder for each member, or nothing if all fit."""
+    elsewhere = arguments.reserved | set(arguments.properties)
+    is_plain_query = is_graphql(body)
     template = {
-        name: value
-        if isinstance(value, str) and PLACEHOLDER.search(value)
-        else arguments.add(name, value, needed=value is not None)
+        name: arguments.add(name, value, needed=value is not None)
+        if name == "query" and is_plain_query
+        else arguments.place(name, value, needed=value is not None)
         for name, value in body.items()
     }
     is_plain = all(value == f"{{{name}}}" for name, value in template.items())
     has_others = len(arguments.properties) > len(template)
+    is_own = elsewhere.isdisjoint(template)  # others would be sent only there
     is_sent = method not in METHODS_WITHOUT_BODY  # without a template
-    return {} if is_plain and is_sent and not has_others else {"json": template}
+    is_left_out = is_plain and is_own and is_sent and not has_others
+    return {} if is_left_out else {"json": template}
 
 
-def find_free_placeholders(config: dict[str, Any], arguments: _Arguments) -> list[str]:
-    """Return the names of placeholders that the sample itself contained."""
-    text = json.dumps(config, ensure_ascii=False)
-    names = dict.fromkeys(PLACEHOLDER.findall(text))
-    return [name for name in names if name not in arguments.properties]
+def is_graphql(body: dict[str, Any]) -> bool:
+    """Whether the braces of `query` are those of GraphQL."""
+    query = body.get("query")
+    return isinstance(query, str) and GRAPHQL.match(query) is not None
+
+
+def list_placeholders(shape: Any) -> list[str]:
+    """Return the names of all placeholders, each once."""
+    text = json.dumps(shape, ensure_ascii=False)
+    return list(dict.fromkeys(PLACEHOLDER.findall(text)))
+
+
+def find_content_type(sample: SampleRequest) -> str:
+    """Return the declared type of the body, or nothing."""
+    given = {name.lower(): value for name, value in sample.headers}
+    return given.get("content-type", JSON_TYPE if sample.is_json else "")
+
+
+def strip_parameters(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def keep_json_type(sample: SampleRequest) -> dict[str, str]:
+    """Return the header of a JSON body whose type tools do not send by themselves."""
+    declared = find_content_type(sample) if sample.has_body else ""
+    is_sent = strip_parameters(declared) in ("", JSON_TYPE)
+    return {} if is_sent else {"Content-Type": declared}
 
 
 def load_json_object(text: str) -> dict[str, Any] | None:
@@ -284,7 +363,7 @@ def find_value_schema(value: Any) -> dict[str, Any]:
 
 def make_tool_name(sample: SampleRequest) -> str:
     """Return a name such as `get_orders`, from the method and the path."""
-    path = re.sub(r":\w+|\{[^{}]*\}", "", urlsplit(sample.url).path)
+    path = re.sub(r":[\w-]+|\{[^{}]*\}", "", urlsplit(sample.url).path)
     words = re.findall(r"[A-Za-z][A-Za-z_-]*", path)
     nouns = [word for word in words if word not in ("api", "v", "json")]
     noun = nouns[-1] if nouns else urlsplit(sample.url).hostname or "request"

@@ -3,6 +3,7 @@
 SampleRefused
 ├── BodyNotSent
 ├── BodyNotSupported
+├── BodyTypeNotSupported
 ├── FileNotRead
 ├── NumberNotSent
 ├── RepeatedFile
@@ -39,6 +40,19 @@ class BodyNotSupported(SampleRefused):
     def __init__(self) -> None:
         super().__init__(
             _("The body is neither a JSON object nor a form, so no tool can send it.")
+        )
+
+
+class BodyTypeNotSupported(SampleRefused):
+    """The body is of another type, such as XML."""
+
+    def __init__(self, content_type: str) -> None:
+        super().__init__(
+            _(
+                "Tools cannot send a body of the type %(type)s. They send JSON objects "
+                "and forms."
+            )
+            % {"type": content_type[:80]}
         )
 
 

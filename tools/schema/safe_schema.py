@@ -3,9 +3,11 @@
 Python's regular expressions can take exponential time and hold the GIL meanwhile, so
 patterns are matched by the linear-time engine of pydantic. It supports neither
 look-around nor back-references: patterns with those are not checked. Chained references
-can double the work with each line of a schema, so their number is limited.
+can double the work with each line of a schema, so their number is limited. Items are
+compared with each other, and with long lists of allowed values, in linear time.
 """
 
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +23,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 MAX_PATTERN = 2_000
+SHOWN_VALUES = 50
+"""Allowed values that an error lists."""
 MAX_REFERENCES = 50_000
 """Followed while one value is checked; that many take a second or two."""
 VALIDATION_CRASHES = (
@@ -30,18 +34,21 @@ VALIDATION_CRASHES = (
 """What the validator raises on invalid schemas and absurd values."""
 
 
-class ReferenceCounter(threading.local):
-    """How many references the check of this thread has followed."""
+class CheckState(threading.local):
+    """What the check of this thread has done."""
 
-    count = 0
+    references = 0
+    """Followed so far."""
+    allowed: dict[int, frozenset[str]]
+    """The texts of lists of allowed values, by the identity of the list."""
 
 
-_reference_counter = ReferenceCounter()
+_state = CheckState()
 
 
 def find_schema_errors(validator: Any, value: Any) -> list[ValidationError]:
     """Return what is wrong with `value`; raise `ValueError` if that takes too long."""
-    _reference_counter.count = 0
+    _state.references, _state.allowed = 0, {}
     return list(validator.iter_errors(value))
 
 
@@ -51,8 +58,8 @@ def limit_references(keyword: str) -> Callable[..., Iterator[ValidationError]]:
     def check(
         validator: Any, target: str, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        _reference_counter.count += 1
-        if _reference_counter.count > MAX_REFERENCES:
+        _state.references += 1
+        if _state.references > MAX_REFERENCES:
             raise ValueError("its references lead to too many others")
         ours = Draft202012Validator.VALIDATORS[keyword]
         yield from ours(validator, target, instance, schema) or ()
@@ -158,11 +165,59 @@ def has_patterns(part: Any) -> bool:
     return isinstance(part, list) and any(map(has_patterns, part))
 
 
+def check_enum(
+    validator: Any, allowed: list[Any], instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield an error for a value that is not allowed; each list is read once."""
+    texts = _state.allowed.get(id(allowed))
+    if texts is None:
+        texts = frozenset(map(format_comparable, allowed))
+        _state.allowed[id(allowed)] = texts
+    if format_comparable(instance) not in texts:
+        yield ValidationError(f"{instance!r} is not one of {format_allowed(allowed)}")
+
+
+def format_allowed(allowed: list[Any]) -> str:
+    """Return the first values: each error repeats them."""
+    if len(allowed) <= SHOWN_VALUES:
+        return repr(allowed)
+    shown = ", ".join(map(repr, allowed[:SHOWN_VALUES]))
+    return f"[{shown}, … {len(allowed) - SHOWN_VALUES} more]"
+
+
+def check_unique(
+    validator: Any, is_unique: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield an error if two items are equal, in linear time."""
+    if not is_unique or not isinstance(instance, list):
+        return
+    if len(set(map(format_comparable, instance))) < len(instance):
+        yield ValidationError(f"{instance!r} has non-unique elements")
+
+
+def format_comparable(value: Any) -> str:
+    """Return the same text for values that are equal in JSON Schema."""
+    return json.dumps(normalize_numbers(value), sort_keys=True)
+
+
+def normalize_numbers(value: Any) -> Any:
+    """Return a JSON value with 1 for 1.0, which are equal in JSON Schema."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: normalize_numbers(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [normalize_numbers(part) for part in value]
+    return value
+
+
 SafeValidator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     Draft202012Validator,
     {
         "$ref": limit_references("$ref"),
         "$dynamicRef": limit_references("$dynamicRef"),
+        "enum": check_enum,
+        "uniqueItems": check_unique,
         "pattern": check_pattern,
         "patternProperties": check_pattern_properties,
         "additionalProperties": check_additional,

@@ -28,13 +28,16 @@ from tools.schema.safe_schema import find_first_schema_error
 from tools.services.mask_variables import mask_frame
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
+from tools.text.translatable import translatable
 
 TRY_SECONDS = 10.0
 MAX_SHOWN_TEXT = 100_000
 """Characters of a result that pages and the API show."""
-STOPPED = "You stopped the call."
-NOT_YOURS = "Only people who can edit the tool can test values that are not saved."
-NEEDS_APPROVAL = (
+STOPPED = translatable("You stopped the call.")
+NOT_YOURS = translatable(
+    "Only people who can edit the tool can test values that are not saved."
+)
+NEEDS_APPROVAL = translatable(
     "Each call of this tool requires an approval, so only people who can edit it can "
     "test it."
 )
@@ -149,7 +152,8 @@ def call_for_result(
     began, exchange = time.perf_counter(), ExchangeLog()
     printed: list[str] = []
     frames: list[FailedFrame] = []
-    value, error, is_stopped = None, "", False
+    value, is_stopped = None, False
+    error: str = ""
     try:
         value = call_tool(
             spec,

@@ -17,7 +17,7 @@ from tools.forms.open_form import open_tool_form
 from tools.models import Tool
 from tools.services.try_tool import assign_trials
 from tools.views.page import render_tool_form
-from tools.views.trial_pane import open_trial_pane, read_draft
+from tools.views.trial_pane import open_trial_pane, read_draft, reopen_trial_pane
 
 
 @require_http_methods(["GET", "POST"])
@@ -36,7 +36,10 @@ def tool_create(request: HttpRequest, kind: str) -> HttpResponse:
         return redirect("tool-detail", tool.slug)
     blank = Tool(kind=kind, owner=user)
     url = reverse("tool-create-try", args=[kind])
-    pane = open_trial_pane(blank, url=url, user=user, draft=draft)
+    if request.method == "POST":
+        pane = reopen_trial_pane(request, form, blank, url=url, user=user, draft=draft)
+    else:
+        pane = open_trial_pane(blank, url=url, user=user, draft=draft)
     return render_tool_form(request, form, pane, stored=blank)
 
 

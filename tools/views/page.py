@@ -29,7 +29,7 @@ from tools.ui.revision_diff import OtherSave, find_other_save
 from tools.usage import with_usage
 from tools.views.browse import show_tool
 from tools.views.earlier_trials import load_trial
-from tools.views.trial_pane import TrialPane, open_trial_pane
+from tools.views.trial_pane import TrialPane, open_trial_pane, reopen_trial_pane
 
 WORDS_TOO_FEW, WORDS_TOO_MANY = 8, 60
 """Between them, a description has a good length to select the tool by."""
@@ -53,7 +53,12 @@ def tool_detail(request: HttpRequest, slug: str) -> HttpResponse:
             messages.success(request, _("Saved %(tool)s.") % {"tool": saved.name})
             return redirect("tool-detail", saved.slug)
     fresh = find_visible_tool(user, slug)  # a refused form has changed the other one
-    pane = open_stored_pane(request, fresh)
+    pane: TrialPane | None
+    if request.method == "POST":
+        url = reverse("tool-try", args=[slug])
+        pane = reopen_trial_pane(request, form, fresh, url=url, user=user)
+    else:
+        pane = open_stored_pane(request, fresh)
     return render_tool_form(request, form, pane, stored=fresh, other=other)
 
 

@@ -45,7 +45,9 @@ def open_fields(
 ) -> ArgumentsForm:
     if values is not None:
         return ArgumentsForm(schema=schema, values=values)
-    return ArgumentsForm(request.POST, request.FILES, schema=schema)
+    typed = ArgumentsForm(request.POST, request.FILES, schema=schema)
+    typed.show_defaults()
+    return typed
 
 
 def mark_lost_secrets(arguments: TrialArguments, stored: Any) -> None:

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.forms import BoundField
 from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from tools.definition.freeze import freeze_tool
 from tools.definition.save import serialize_definition
@@ -34,6 +35,7 @@ from tools.services.try_tool import (
 )
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
+from tools.text.translatable import translate_text
 from tools.typed_generics import StrOrPromise
 from tools.ui.colored_json import render_colored_json
 from tools.ui.labels import can_edit_tool
@@ -48,6 +50,8 @@ from tools.views.trial_arguments import (
 
 TOOL_FORM_ID = "tool-form"
 DRAFT_NAME = re.compile(r"[0-9a-f]{16}")
+TYPED_ARGUMENTS = ("arg-", "arguments-")
+"""How the names of the fields of arguments begin, as a form and as JSON."""
 NO_CALL = frozenset({"refresh", "switch_to", "trial"})
 """Names of buttons that only change what the pane shows."""
 
@@ -140,14 +144,19 @@ class TrialPane:
         return build_timing_bar(self.result.exchange.phases, self.result.seconds)
 
     @property
+    def whole_error(self) -> str:
+        """The error; one of this page is translated, and those of calls are not."""
+        return translate_text(self.result.error, gettext) if self.result else ""
+
+    @property
     def whole_text(self) -> str:
         """What the model gets: the value, or the sentence of an error."""
-        return (self.result.value_text or self.result.error) if self.result else ""
+        return (self.result.value_text or self.whole_error) if self.result else ""
 
     @property
     def model_text(self) -> str:
         """As much of it as the page shows."""
-        return (self.result.shown_text or self.result.error) if self.result else ""
+        return (self.result.shown_text or self.whole_error) if self.result else ""
 
     @property
     def shown_limit(self) -> int:
@@ -281,27 +290,67 @@ def run_trial(
     user: Any = request.user
     flaws = find_form_flaws(form) if form else []
     called = form.instance if form and not flaws else tool
-    spec = freeze_tool(called)
-    if form and flaws and "args_schema" in form.cleaned_data:
-        schema = form.cleaned_data["args_schema"]
-        spec = spec.model_copy(update={"args_schema": schema})
-    values = loaded.values if loaded else None
-    arguments = open_typed_arguments(request, spec.args_schema, values=values)
-    is_call = NO_CALL.isdisjoint(request.POST)
-    arguments.is_checked = is_call or "switch_to" in request.POST
-    pane = build_pane(
-        called, spec, url=url, user=user, arguments=arguments, draft=draft
+    spec = freeze_typed_tool(called, form)
+    pane = open_typed_pane(
+        request, called, spec, url=url, user=user, draft=draft, loaded=loaded
     )
-    pane.is_confirmed = request.POST.get("confirmed", "") == pane.confirmation
-    show_loaded(pane, loaded)
+    is_call = NO_CALL.isdisjoint(request.POST)
+    pane.arguments.is_checked = is_call or "switch_to" in request.POST
     if not is_call:
         return pane
     pane.is_unsaved = is_unsaved(called, tool)
     pane.flaws = flaws
-    if not flaws and arguments.is_valid():
+    if not flaws and pane.arguments.is_valid():
         show_typed_request(pane, spec)
         if "preview" not in request.POST:
             call_typed_tool(pane, by=user, stop=watch_disconnect(request))
+    return pane
+
+
+def reopen_trial_pane(
+    request: HttpRequest,
+    form: ToolForm,
+    tool: Tool,
+    *,
+    url: str,
+    user: User,
+    draft: str = "",
+) -> TrialPane:
+    """Return the pane with the typed arguments, after `form` was not saved."""
+    if not any(name.startswith(TYPED_ARGUMENTS) for name in request.POST):
+        return open_trial_pane(tool, url=url, user=user, draft=draft)
+    called = tool if find_form_flaws(form) else form.instance
+    spec = freeze_typed_tool(called, form)
+    pane = open_typed_pane(request, called, spec, url=url, user=user, draft=draft)
+    pane.arguments.is_checked = False
+    return pane
+
+
+def freeze_typed_tool(tool: Tool, form: ToolForm | None) -> ToolSpec:
+    """Return the spec of `tool`, with the typed arguments of a form with errors."""
+    spec = freeze_tool(tool)
+    if form and find_form_flaws(form) and "args_schema" in form.cleaned_data:
+        schema = form.cleaned_data["args_schema"]
+        return spec.model_copy(update={"args_schema": schema})
+    return spec
+
+
+def open_typed_pane(
+    request: HttpRequest,
+    tool: Tool,
+    spec: ToolSpec,
+    *,
+    url: str,
+    user: User,
+    draft: str,
+    loaded: LoadedTrial | None = None,
+) -> TrialPane:
+    """Return the pane with the arguments of the request, or those of `loaded`."""
+    values = loaded.values if loaded else None
+    arguments = open_typed_arguments(request, spec.args_schema, values=values)
+    pane = build_pane(tool, spec, url=url, user=user, arguments=arguments, draft=draft)
+    pane.is_confirmed = request.POST.get("confirmed", "") == pane.confirmation
+    show_loaded(pane, loaded)
     return pane
 
 

@@ -121,7 +121,9 @@ MORE_ESCAPES = [
     "import os\nos.open('{file}', 0)",
     "import os\nos.listdir('{folder}')",
     "import os\n[os.listdir(p) for p in ('/home', '/root', '/var', '/srv')]",
-    "import os, pathlib\nlist(pathlib.Path('/').glob('**/file'))",
+    "import pathlib\n[found.read_text() for place in pathlib.Path('/').iterdir()"
+    " if place.name not in {{'usr', 'lib', 'lib64', 'python'}}"
+    " for found in place.glob('**/file') if found.is_file()]",
     "import os\nos.symlink('{file}', '/dev/x')",
     "import os\nos.mkdir('/dev/shm')",
     "import os\nos.mknod('/x', 0o666)",
@@ -254,11 +256,11 @@ def test_time_ends_where_the_tool_says(record_property):
     began = time.monotonic()
 
     with pytest.raises(ToolTimedOut):
-        run("while True:\n    pass", timeout=2.0)
+        run("while True:\n    pass", timeout=1.0)
 
     took = time.monotonic() - began
     record_property("seconds", took)
-    assert took >= 2.0
+    assert took >= 1.0
 
 
 MORE_BOMBS = [
@@ -305,7 +307,7 @@ def test_limits_hold_within_a_fifth_and_the_worker_lives(code, record_property):
 def test_neighbours_work_while_bombs_go_off():
     bombs = ["while True:\n    pass", "x = [0]\nwhile True:\n    x = x + x"] * 3
     with ThreadPoolExecutor(8) as pool:
-        booms = [pool.submit(message, code, timeout=3.0) for code in bombs]
+        booms = [pool.submit(message, code, timeout=1.5) for code in bombs]
         values = [pool.submit(run, "1 + 1", timeout=60.0) for _ in range(4)]
 
         assert [value.result() for value in values] == [2, 2, 2, 2]
@@ -314,7 +316,7 @@ def test_neighbours_work_while_bombs_go_off():
 
 def test_stop_ends_the_sandbox():
     flag = threading.Event()
-    threading.Timer(0.5, flag.set).start()
+    threading.Timer(0.3, flag.set).start()
     began = time.monotonic()
 
     with pytest.raises(CallCanceled):

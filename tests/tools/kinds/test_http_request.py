@@ -99,6 +99,15 @@ def test_a_form_is_encoded():
     assert one.headers["content-type"] == "application/x-www-form-urlencoded"
 
 
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"query": {"input": "{input}"}}, {"url": f"{ORDERS}?input={{input}}"}],
+)
+def test_an_empty_text_is_no_parameter_of_the_query(config):
+    assert asked("", **config).url == ORDERS
+    assert asked("a", **config).url == f"{ORDERS}?input=a"
+
+
 def test_one_text_is_the_placeholder_input():
     assert asked("北京", query={"q": "{input}"}).url == f"{ORDERS}?q=%E5%8C%97%E4%BA%AC"
 

@@ -18,6 +18,9 @@ pytestmark = pytest.mark.django_db
 
 PAGE = "/admin/tools/tool/import/"
 SERVER = "https://a.example"
+PART = {"HX-Request": "true"}
+"""Asks for the tested call alone: the page around it is opened and saved anyway."""
+
 RAW = re.compile('"§(.*?)§"')
 """How a text stands for JSON that `json.dumps` would not write."""
 
@@ -71,8 +74,8 @@ def pages_of(client, tool):
     }
     return [
         opened,
-        client.post(f"{page}try/", {**arguments, "preview": "1"}),
-        client.post(f"{page}try/", {**sent, **arguments, "preview": "1"}),
+        client.post(f"{page}try/", {**arguments, "preview": "1"}, headers=PART),
+        client.post(f"{page}try/", {**sent, **arguments, "preview": "1"}, headers=PART),
         client.post(page, sent),
         client.get(reverse("tool-export"), {"slug": tool.slug}),
     ]
@@ -90,16 +93,17 @@ def assert_nothing_broke(text, base=SERVER):
 
 
 def schema_document(schema):
-    """Return a document that has a schema wherever one may stand."""
+    """Return a document that has a schema wherever one may stand.
+
+    The last operation is for schemas that spoil the first ones.
+    """
     whole = {"type": "object", "properties": {"x": schema}}
     query = {"name": "q", "in": "query", "schema": schema}
     return document(
         {
-            "/a": {
-                "get": {"parameters": [query]},
-                "put": {"requestBody": body_of(whole)},
-            },
+            "/a": {"put": {"parameters": [query], "requestBody": body_of(whole)}},
             "/b": {"post": {"requestBody": body_of(schema)}},
+            "/c": {"get": {"parameters": [query]}},
         },
         components={"schemas": {"A": schema}},
     )

@@ -156,7 +156,76 @@ def test_a_path_parameter_that_cannot_be_sent_is_refused(style, schema):
 def test_a_parameter_that_is_defined_nowhere_is_named():
     one = imported({"parameters": [{"$ref": "#/components/parameters/gone"}]})
 
-    assert one.omitted == ["a parameter that is not defined"]
+    reference = "#/components/parameters/gone"
+    assert one.omitted == [f"the parameter “{reference}”, which is not in the document"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "#/paths/~1x~1%7Bid%7D/get/parameters/1/schema",
+        "#/paths/~1x~1{id}/get/parameters/1/schema",
+        "#/components/schemas/A%20~0b",
+        "#/components/schemas/50%",
+        "#/components/schemas/One/anyOf/0",
+    ],
+)
+def test_references_are_decoded_and_step_into_lists(reference):
+    target = {"type": "string", "enum": ["a"]}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://a.example"}],
+        "components": {
+            "schemas": {"A ~b": target, "50%": target, "One": {"anyOf": [target]}}
+        },
+        "paths": {
+            "/x/{id}": {
+                "get": {
+                    "parameters": [
+                        {"name": "id", "in": "path", "schema": {"type": "string"}},
+                        {"name": "c", "in": "query", "schema": target},
+                    ]
+                }
+            },
+            "/y": {
+                "get": {
+                    "parameters": [
+                        {"$ref": "#/paths/~1x~1%7Bid%7D/get/parameters/1"},
+                        {"name": "d", "in": "query", "schema": {"$ref": reference}},
+                    ]
+                }
+            },
+        },
+    }
+
+    one = list_operations(parse_openapi_document(json.dumps(document)))[1]
+
+    assert (one.flaw, one.omitted) == ("", [])
+    assert one.args_schema["properties"] == {"c": target, "d": target}
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "#",
+        "#anchor",
+        "#/paths/~1x/post/requestBody/content/0",
+        "#/components/schemas/A",
+    ],
+)
+def test_a_reference_without_a_target_is_named(reference):
+    flaw = with_body({"$ref": reference}, "application/json").flaw
+
+    assert flaw == f"it refers to “{reference}”, which is not in the document"
+
+
+@pytest.mark.parametrize("item", [{"$ref": "#/gone"}, {"get": {"$ref": "#/gone"}}])
+def test_a_path_without_a_target_is_named(item):
+    document = {"openapi": "3.1.0", "paths": {"/x": item}}
+    (one,) = list_operations(parse_openapi_document(json.dumps(document)))
+
+    assert one.flaw == "it refers to “#/gone”, which is not in the document"
+    assert not one.is_elsewhere
 
 
 def test_headers_that_belong_to_the_client_are_not_called_left_out():

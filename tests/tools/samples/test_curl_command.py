@@ -1,8 +1,12 @@
 """Pasted requests, and the tools they become."""
 
+import json
+
 import pytest
 
-from tools.samples.curl_command import parse_sample_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
+from tools.samples.curl_command import parse_sample_request, split_command
 from tools.samples.draft_tool import draft_tool_from_sample
 from tools.samples.errors import SampleRefused
 
@@ -194,6 +198,86 @@ def test_characters_that_bash_escapes_are_read():
     assert draft.values == {"a": "你\U0001f600!"}
 
 
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (r"$'{\"a\": \"\ud83d\ude00\"}'", '{"a": "\U0001f600"}'),
+        (r"a=$'it\'s'' fine'", "a=it's fine"),
+        (r"'a=b'$'\t''c'", "a=b\tc"),
+        (r"""'a='"'"$'x'""", "a='x"),
+        ("'a=$'b", "a=$b"),
+        (r"""\"a=$'b'\"""", '"a=b"'),
+        ("\"a=$'b'\"", "a=$'b'"),
+        (r"$'a=\xc3\xa9\303\251\e\q'", "a=éé\x1b\\q"),
+        (r'"a=\$b\n"', r"a=$b\n"),
+        ("'a=1\\\n2'", "a=1\\\n2"),
+    ],
+)
+def test_quoted_parts_of_a_word_are_joined_as_bash_does(word, text):
+    assert split_command(f"curl -d {word} x") == ["curl", "-d", text, "x"]
+
+
+def test_a_json_type_that_tools_do_not_send_stays_a_header():
+    kind = "application/merge-patch+json"
+    config = drafted(
+        f"""curl -X PATCH a.example/x -H 'Content-Type: {kind}' -d '{{"n": 1}}'"""
+    ).tool.config
+
+    request = build_http_request(HttpConfig.model_validate(config), {"n": 2})
+    assert request.headers == {"Content-Type": kind}
+    assert request.content == b'{"n":2}'
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["{user{name}}", "query{me}", "query Q($id: ID!) { user(id: $id) {name} }"],
+)
+def test_the_braces_of_graphql_are_no_placeholders(query):
+    body = json.dumps({"query": query, "variables": {"id": 7}})
+    draft = drafted(f"curl https://a.example/graphql --json '{body}'")
+
+    assert list(draft.tool.args_schema["properties"]) == ["query", "variables"]
+    assert draft.values == {"query": query, "variables": {"id": 7}}
+    config = HttpConfig.model_validate(draft.tool.config)
+    assert (
+        json.loads(build_http_request(config, draft.values).content)["query"] == query
+    )
+
+
+def test_a_placeholder_of_path_and_body_is_sent_in_both():
+    draft = drafted("""curl -X PUT a.example/x/{id} --json '{"id": "{id}", "n": 1}'""")
+
+    config = HttpConfig.model_validate(draft.tool.config)
+    request = build_http_request(config, {"id": "a", "n": 1})
+    assert request.url == "https://a.example/x/a"
+    assert request.content == b'{"id":"a","n":1}'
+    assert draft.tool.args_schema["required"] == ["n", "id"]
+
+
+def test_a_value_of_the_body_is_not_the_placeholder_of_the_path():
+    draft = drafted("""curl -X PUT a.example/x/{id} --json '{"id": 5}'""")
+
+    assert draft.tool.config["json"] == {"id": "{id_}"}
+    assert draft.values == {"id_": 5}
+
+
+@pytest.mark.parametrize("place", ["{order-id}", ":order-id"])
+def test_placeholders_with_hyphens_are_arguments(place):
+    draft = drafted(
+        f"curl 'https://a.example/orders/{place}/x?by={{user.name}}' "
+        "-d 'note={order-id}' -H 'X-Order: {order-id}'"
+    )
+
+    assert draft.tool.config == {
+        "method": "POST",
+        "url": "https://a.example/orders/{order_id}/x",
+        "query": {"by": "{user_name}"},
+        "headers": {"X-Order": "{order_id}"},
+        "form": {"note": "{order_id}"},
+    }
+    assert sorted(draft.tool.args_schema["properties"]) == ["order_id", "user_name"]
+
+
 def test_a_field_can_have_the_name_of_a_number():
     assert drafted("curl https://a.example/x -d NaN=1").values == {"NaN": 1}
 
@@ -240,6 +324,12 @@ def test_the_prompt_of_a_shell_is_not_part_of_the_command():
         ("curl --config x https://a.example/", "--config"),
         ("curl ftp://a.example/", "an address begins with https://"),
         ("curl -d '[1]' https://a.example/", "neither a JSON object nor a form"),
+        (
+            "curl -H 'Content-Type: application/xml' -d '<a b=\"c\"/>' a.example",
+            "cannot send a body of the type application/xml. They send JSON objects",
+        ),
+        ("curl -d '<a b=\"c\"/>' a.example", "neither a JSON object nor a form"),
+        ("curl --json 'a=1' a.example", "neither a JSON object nor a form"),
         ("""curl -d '{"x": NaN}' https://a.example/""", "contains “NaN”, which tools"),
         ("""curl --json '{"x": [-Infinity]}' a.example/""", "contains “-Infinity”"),
         ("""curl --json '{"x": 1e999}' https://a.example/""", "contains “1e999”"),

@@ -250,6 +250,35 @@ def test_arguments_are_sent_with_the_form_without_a_script(path):
     assert "needs-script" not in page.partition("data-call")[2].partition(">")[0]
 
 
+@pytest.mark.parametrize("path", ["/tools/twice/", "/tools/new/python/"])
+@pytest.mark.parametrize(
+    ("name", "value", "more"),
+    [
+        ("arg-x", "4", {}),
+        ("arguments-json", "[4", {"arguments_as": "json"}),
+    ],
+)
+def test_a_refused_save_keeps_the_typed_arguments(path, name, value, more):
+    make_twice()
+    typed = {**PYTHON, "slug": "", "code": "x = = 1", name: value, **more}
+
+    response = client_of(admin()).post(path, typed)
+
+    pane = response.context["pane"]
+    assert response.context["form"].errors
+    assert [field.value() for field in pane.arguments] == [value]
+    assert not pane.arguments.is_checked
+
+
+def test_a_refused_save_without_arguments_shows_their_defaults():
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "default": 7}}}
+    make_twice(args_schema=schema)
+
+    response = client_of(admin()).post("/tools/twice/", {**PYTHON, "code": "x = = 1"})
+
+    assert [field.value() for field in response.context["pane"].arguments] == [7]
+
+
 def test_a_new_tool_belongs_to_who_creates_it():
     response = client_of(admin()).post("/tools/new/python/", {**PYTHON, "slug": ""})
 

@@ -56,6 +56,19 @@ def test_a_new_tool_is_called_with_the_arguments_of_its_function(client):
     assert pane.result.value_text == "36"
 
 
+def test_the_defaults_of_typed_code_are_shown_before_it_is_saved(client):
+    code = (
+        "def f(a: str = 'x', b: int = 2, c: bool = True, d: list[str] = ['y', 'z'], "
+        "e: dict = {'k': 1}, g: int = 3): return a"
+    )
+
+    pane = tried(client, code=code, **{"arg-g": "", "refresh": "1"})
+
+    values = {field.label: str(field.value()) for field in pane.arguments}
+    lists = {"d": "y\nz", "e": '{\n  "k": 1\n}'}
+    assert values == {"a": "x", "b": "2", "c": "Yes", "g": "", **lists}
+
+
 def test_a_new_tool_is_saved_with_the_arguments_of_its_function(client):
     assert client.post(CREATE, FORM).status_code == 302
 

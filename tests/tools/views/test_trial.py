@@ -6,12 +6,16 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import translation
+from django.utils.translation import trans_real
 
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.rows import make_tool, make_user
 from tools.forms.arguments import MAX_FILE_BYTES
 from tools.models import AuditEntry
 from tools.registry import find_function
+from tools.services.try_tool import NEEDS_APPROVAL, NOT_YOURS, STOPPED, TryResult
+from tools.views.trial_pane import open_trial_pane
 
 pytestmark = pytest.mark.django_db
 
@@ -179,6 +183,18 @@ def test_testing_is_no_way_around_an_approval():
 
     assert (result.ok, "requires an approval" in result.error) == (False, True)
     assert not AuditEntry.objects.filter(action="tried").exists()
+
+
+@pytest.mark.parametrize("refusal", [STOPPED, NOT_YOURS, NEEDS_APPROVAL])
+def test_why_a_call_was_not_made_is_translated(monkeypatch, refusal):
+    catalog = trans_real.translation("zh-hans")
+    monkeypatch.setattr(catalog, "gettext", lambda text: f"译 {text}")
+    pane = open_trial_pane(make_tool(), url="", user=make_user("bob"))
+    pane.result = TryResult("", refusal, 0.0)
+
+    with translation.override("zh-hans"):
+        assert pane.model_text == f"译 {refusal}"
+    assert pane.model_text == refusal
 
 
 def test_people_who_are_not_staff_see_no_test():

@@ -313,8 +313,25 @@
       one.checked ?? false,
     ]);
     const page = location.href.split("#")[0];
-    sessionStorage.setItem(KEPT, JSON.stringify({ page, typed }));
+    const result = pane().querySelector("#tool-result")?.outerHTML;
+    keep({ page, typed, result });
+    form.addEventListener("formdata", sendArguments);
+    setTimeout(() => form.removeEventListener("formdata", sendArguments));
   });
+  function keep(typed) {
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify(typed));
+    } catch {
+      // A result that is too large for the browser is not kept.
+      sessionStorage.setItem(KEPT, JSON.stringify({ ...typed, result: undefined }));
+    }
+  }
+  // The server shows them again in a form that it refuses.
+  function sendArguments({ formData }) {
+    for (const [name, value] of new FormData(pane().querySelector("form")))
+      if (/^(arg-|arguments)/.test(name) && typeof value === "string")
+        formData.append(name, value);
+  }
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
   const restored = kept.page === document.referrer ? kept.typed : [];
   for (const [name, value, checked] of restored) {
@@ -322,6 +339,11 @@
     if (field?.matches("[type=checkbox]")) field.checked = checked;
     else if (field && !field.value) field.value = value;
   }
+  const isRefused = Boolean(form?.querySelector("#part-mistakes"));
+  if (isRefused && kept.page === document.referrer && kept.result)
+    pane()
+      .querySelector("#tool-trials")
+      ?.insertAdjacentHTML("beforebegin", kept.result);
   sessionStorage.removeItem(KEPT);
 
   document.addEventListener(
