@@ -25,30 +25,6 @@ def create_text_index(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("runs", "0001_initial"),
-        ("runs", "0002_forks"),
-        ("runs", "0003_allowances"),
-        ("runs", "0004_agent_step_usage"),
-        ("runs", "0005_agent_in_use"),
-        ("runs", "0006_lists"),
-        ("runs", "0007_agent_page"),
-        ("runs", "0008_tallies"),
-        ("runs", "0009_queue"),
-        ("runs", "0010_run_shares"),
-        ("runs", "0011_chat"),
-        ("runs", "0012_one_index_less"),
-        ("runs", "0013_earlier_inputs"),
-        ("runs", "0014_editing_spell"),
-        ("runs", "0015_schedules"),
-        ("runs", "0016_webhooks"),
-        ("runs", "0017_runs_at_work"),
-        ("runs", "0018_provider_test"),
-        ("runs", "0019_who_may_use"),
-        ("runs", "0020_standard_names"),
-        ("runs", "0021_language"),
-    ]
-
     initial = True
 
     dependencies = [

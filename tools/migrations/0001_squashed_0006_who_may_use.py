@@ -9,15 +9,6 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('tools', '0001_initial'),
-        ('tools', '0002_audit_log'),
-        ('tools', '0003_who_approves'),
-        ('tools', '0004_mcp_pins'),
-        ('tools', '0005_mcp_server_name'),
-        ('tools', '0006_who_may_use'),
-    ]
-
     initial = True
 
     dependencies = [

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.management import (
-    BaseCommand,
     CommandError,
     CommandParser,
     call_command,
@@ -16,16 +15,23 @@ from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from runs.management.site_command import SiteCommand
+from runs.services.health.direct_connection import (
+    copy_connection,
+    shorten_database_error,
+    try_connection,
+)
+
 MIGRATION_LOCK_ID = 7_246_001
 """PostgreSQL advisory lock, so that only one of several web servers migrates."""
 LOCK_RETRY_SECONDS = 0.2
+CONNECT_RETRY_SECONDS = 1.0
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """One process for three steps, as starting Python and Django takes longest."""
 
     help = "Migrate, create the first user and the demo, and print a login link."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -34,18 +40,45 @@ class Command(BaseCommand):
             dest="login_link",
             help="Do not create and print a login link, as logs would contain it.",
         )
+        parser.add_argument(
+            "--wait",
+            type=float,
+            default=0.0,
+            metavar="SECONDS",
+            help="Wait so long for a database that accepts no connections yet.",
+        )
 
-    def handle(self, *args: Any, login_link: bool, **options: Any) -> None:
+    def handle(self, *args: Any, login_link: bool, wait: float, **options: Any) -> None:
         """Print progress to stderr, and the login link to stdout."""
         try:
+            wait_for_database(wait)
             with take_turns():
                 apply_migrations()
                 call_command("bootstrap", login_link=login_link, stdout=self.stdout)
         except OperationalError as error:
             raise CommandError(
-                f"The database cannot be used: {str(error).strip()}. "
+                f"The database cannot be used: {shorten_database_error(error)}. "
                 "Check the variable DATABASE_URL."
             ) from error
+
+
+def wait_for_database(seconds: float) -> None:
+    """Wait until the database accepts connections; raise its error if it does not."""
+    deadline = time.monotonic() + seconds
+    is_waiting = False
+    while True:
+        try:
+            try_connection()
+        except OperationalError as error:
+            if time.monotonic() >= deadline:
+                raise
+            if not is_waiting:
+                reason = str(error).strip()
+                print(f"Waiting for the database: {reason}", file=sys.stderr)
+            is_waiting = True
+        else:
+            return
+        time.sleep(CONNECT_RETRY_SECONDS)
 
 
 @contextmanager
@@ -57,8 +90,7 @@ def take_turns() -> Iterator[None]:
     if connection.vendor != "postgresql":
         yield
         return
-    own: BaseDatabaseWrapper = connection.copy()
-    own.settings_dict["OPTIONS"].pop("pool", None)
+    own = copy_connection()
     own.set_autocommit(False)
     try:
         # An index that the other process builds concurrently waits for the end of
