@@ -18,7 +18,7 @@ from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
 from runs.services.providers.client import get_provider_net_policy
-from runs.services.providers.outages import end_outage
+from runs.services.providers.outages import end_outages
 from runs.ui.kind_labels import list_provider_kind_choices
 from tools.net.address_flaw import find_address_flaw
 from tools.net.netpolicy import AddressRefused
@@ -325,7 +325,7 @@ class ProviderForm(_ModelForm):
         if commit:
             save_shared_groups(provider, given["groups"])
             if provider.connection_settings != self.stored.connection_settings:
-                end_outage(provider)
+                end_outages(provider)
         return provider
 
 

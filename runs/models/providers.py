@@ -105,14 +105,16 @@ class Provider(Owned):
 
 
 class ProviderOutage(models.Model):
-    """A provider that is unavailable: its runs wait, and one at a time tests it.
+    """A provider or model that is unavailable: its runs wait, one at a time tests it.
 
-    The row is deleted after the recovery, when no run waits for the provider.
+    The row is deleted after the recovery, when no run waits for it.
     """
 
-    provider = models.OneToOneField(
-        Provider, on_delete=models.CASCADE, related_name="outage"
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, related_name="outages", db_index=False
     )
+    model = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """The model that is unavailable; empty if no model of the provider responds."""
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     """When the provider responded again; runs that still wait continue soon."""
@@ -126,8 +128,15 @@ class ProviderOutage(models.Model):
     )
     """The run that tests the provider now."""
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "model"], name="provider_outage_once"
+            )
+        ]
+
     def __str__(self) -> str:
-        return f"outage of provider {self.provider_id}"
+        return f"outage of provider {self.provider_id} {self.model}".rstrip()
 
 
 class ProviderModel(models.Model):

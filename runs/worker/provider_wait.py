@@ -7,11 +7,11 @@ from django.db import transaction
 
 from runs.engine.effects import ModelCallFailed
 from runs.llm.errors import ModelCallError
-from runs.models import Provider, Run
+from runs.models import Provider, ProviderOutage, Run
 from runs.services.providers.outages import (
     OUTAGE_CODES,
     claim_probe,
-    end_outage,
+    end_outages,
     find_open_outage,
     record_outage,
 )
@@ -22,6 +22,8 @@ from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import transition
 from tools.text.translatable import change_text, join_sentences, translatable
 
+RESUME_LATER = translatable("Resume the run when it works again.")
+"""Follows the sentence of a failure that may pass, if it ends the run."""
 RECHECK_SECONDS = 600.0
 """Seconds after which a run wakes even if nothing has woken it."""
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15.0, 300.0
@@ -40,17 +42,20 @@ class ProviderWait:
     ) -> None:
         self.run, self.claim, self.provider = run, claim, provider
         self.sanitizer = sanitizer
+        self.model = ""
+        """The model of the current call."""
         self.is_probe = False
         """Whether this run tests the provider for the others."""
 
-    def before_call(self) -> ModelCallFailed | None:
+    def before_call(self, model: str) -> ModelCallFailed | None:
         """Suspend the run during an outage, unless it is the one that tests.
 
         Return None if the call may be made, or why the run waits no longer.
         """
+        self.model = model
         if not self.provider.outage_minutes or not self._may_have_outage():
             return None
-        outage = find_open_outage(self.provider)
+        outage = self._find_outage()
         if outage is None:
             return None
         self.is_probe = claim_probe(outage, self.provider, self.run)
@@ -67,7 +72,7 @@ class ProviderWait:
         if self.is_probe:
             return False
         is_common = failure.code in OUTAGE_CODES
-        return not is_common or find_open_outage(self.provider) is None
+        return not is_common or self._find_outage() is None
 
     def after_failure(self, failure: ModelCallError, elapsed: float) -> ModelCallFailed:
         """Suspend the run after its quick retries, or return why it fails."""
@@ -78,13 +83,13 @@ class ProviderWait:
         self.after_response()
         if failure.may_retry and is_rate_limit:
             return self._after_rate_limit(failure, elapsed)
-        return ModelCallFailed(failure.code, str(failure), elapsed)
+        return _build_failure(failure, elapsed)
 
     def after_response(self) -> None:
-        """End the outage, if there is one: the provider has responded."""
+        """End the outage, if there is one: the model has responded."""
         self.is_probe = False
         if self._may_have_outage():
-            end_outage(self.provider)
+            end_outages(self.provider, self.model)
 
     def after_reply(self) -> None:
         """End the wait too; the commit of the reply does the same in the database."""
@@ -105,7 +110,7 @@ class ProviderWait:
 
     def _after_outage(self, failure: ModelCallError, elapsed: float) -> ModelCallFailed:
         if not self.provider.outage_minutes:
-            return ModelCallFailed(failure.code, str(failure), elapsed)
+            return _build_failure(failure, elapsed)
         if self._has_waited_enough():
             with transaction.atomic():
                 self._record_outage(failure)
@@ -117,7 +122,7 @@ class ProviderWait:
     ) -> ModelCallFailed:
         left, asked = self._seconds_left(), failure.retry_after or 0.0
         if not self.provider.outage_minutes or asked > left:
-            return ModelCallFailed(failure.code, str(failure), elapsed)
+            return _build_failure(failure, elapsed)
         if self._has_waited_enough():
             return self._give_up(failure.code, str(failure), elapsed)
         waited = self.provider.outage_minutes * 60 - left
@@ -135,7 +140,7 @@ class ProviderWait:
             if failure is not None:
                 self._record_outage(failure)
             # It may have ended while this run was on its way here.
-            has_outage = find_open_outage(self.provider) is not None
+            has_outage = self._find_outage() is not None
             self._write_wait(seconds if has_outage else 0.0, is_long=True)
 
         persist(self.claim, write)
@@ -143,7 +148,12 @@ class ProviderWait:
 
     def _record_outage(self, failure: ModelCallError) -> None:
         message = change_text(str(failure), self.sanitizer.text)
-        record_outage(self.provider, self.run, failure, message=message)
+        record_outage(
+            self.provider, self.run, failure, message=message, model=self.model
+        )
+
+    def _find_outage(self) -> ProviderOutage | None:
+        return find_open_outage(self.provider, self.model)
 
     def _write_wait(self, seconds: float, *, is_long: bool = False) -> None:
         """Suspend the run, in a transaction; `is_long` if no quick retry is left."""
@@ -191,4 +201,12 @@ class ProviderWait:
                 provider=slug,
             )
         )
-        return ModelCallFailed(code, join_sentences([waited, message]), elapsed)
+        sentences = [waited, message, RESUME_LATER]
+        return ModelCallFailed(code, join_sentences(sentences), elapsed)
+
+
+def _build_failure(failure: ModelCallError, elapsed: float) -> ModelCallFailed:
+    """Return why the run fails, and what to do about it."""
+    later = RESUME_LATER if failure.may_retry else ""
+    message = join_sentences([str(failure), later])
+    return ModelCallFailed(failure.code, message, elapsed)

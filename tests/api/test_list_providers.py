@@ -54,6 +54,13 @@ def test_reports_an_outage_with_the_number_of_own_waiting_runs():
         "next_attempt_at": format_timestamp(now),
         "waiting_runs": 1,
     }
+    assert said["unavailable_models"] == []
+    outage.model = "big"
+    outage.save()
+    said = read_provider(ann, "local")
+    assert (said["available"], said["outage"]) == (True, None)
+    (only,) = said["unavailable_models"]
+    assert (only["model"], only["waiting_runs"]) == ("big", 0)
     outage.ended_at = now
     outage.save()
     said = read_provider(ann, "local")

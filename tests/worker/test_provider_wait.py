@@ -181,6 +181,24 @@ def test_any_response_of_the_server_ends_the_outage(fault):
     assert ProviderOutage.objects.get().ended_at is not None
 
 
+def test_an_overloaded_model_does_not_stop_runs_of_other_models():
+    with model_server(script=[*[{"fault": "503"}] * 5, "Fine."]) as server:
+        busy = make_agent_at(server.port)
+        waiting = executed(busy)
+        put_probe_off()
+        other = agent_on(None, owner=busy.owner, provider=busy.provider, model="small")
+        run = executed(other)
+        held = executed(busy)
+
+    assert (waiting.status, ProviderOutage.objects.get().model) == (
+        "waiting",
+        "model-a",
+    )
+    assert (run.status, run.output) == ("succeeded", "Fine.")
+    assert (held.status, held.attempts.count()) == ("waiting", 0)
+    assert ProviderOutage.objects.get().ended_at is None
+
+
 def test_a_run_that_has_waited_long_enough_fails_without_a_call():
     run = executed(make_agent_at(free_port()))
     let_wait_pass(run)

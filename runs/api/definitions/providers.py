@@ -42,6 +42,12 @@ class OutageShape(Shape):
     """Number of your runs that wait for it."""
 
 
+class ModelOutageShape(OutageShape):
+    """An outage of one model, while others of the provider may respond."""
+
+    model: str
+
+
 class ProviderSummaryShape(DefinitionShape):
     """A model server."""
 
@@ -49,6 +55,8 @@ class ProviderSummaryShape(DefinitionShape):
     default_model: str
     available: bool
     outage: OutageShape | None
+    """That of the whole provider."""
+    unavailable_models: list[ModelOutageShape]
 
 
 class ProviderSettingsShape(Shape):
@@ -133,18 +141,24 @@ FORM_FIELDS = (
 """Columns that the form of the page has."""
 
 
-def provider_summary(provider: Provider, found: OpenOutage | None) -> Json:
+def provider_summary(provider: Provider, found: list[OpenOutage]) -> Json:
+    whole = [outage_json(one) for one in found if not one.outage.model]
     return {
         **definition_json(provider),
         "kind": provider.kind,
         "default_model": provider.default_model,
-        "available": found is None,
-        "outage": None if found is None else outage_json(found),
+        "available": not whole,
+        "outage": whole[0] if whole else None,
+        "unavailable_models": [
+            {"model": one.outage.model, **outage_json(one)}
+            for one in found
+            if one.outage.model
+        ],
     }
 
 
 def provider_json(provider: Provider, user: User) -> Json:
-    found = list_open_outages([provider], user).get(provider.pk)
+    found = list_open_outages([provider], user).get(provider.pk, [])
     may_edit = user.is_superuser or provider.owner_id == user.pk
     return {
         **provider_summary(provider, found),
@@ -184,7 +198,7 @@ def outage_json(found: OpenOutage) -> Json:
 PROVIDERS = Definition(
     "provider",
     Provider,
-    lambda provider: provider_summary(provider, None),
+    lambda provider: provider_summary(provider, []),
     provider_json,
 )
 
@@ -193,10 +207,10 @@ def list_providers_with_outages(
     request: HttpRequest, user: User, query: PageQuery
 ) -> HttpResponse:
     """The providers that you may see, and whether they are available."""
-    rows = PROVIDERS.visible(user).filter(archived_at=None).select_related("outage")
+    rows = PROVIDERS.visible(user).filter(archived_at=None)
     page = paginate_by_id(rows, query, lambda row: row)
     outages = list_open_outages(page["data"], user)
-    shapes = [provider_summary(row, outages.get(row.pk)) for row in page["data"]]
+    shapes = [provider_summary(row, outages.get(row.pk, [])) for row in page["data"]]
     return json_response({"data": shapes, "next": page["next"]})
 
 

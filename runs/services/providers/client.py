@@ -11,7 +11,7 @@ from runs.llm.base import LLM, Endpoint, ModelCard, WireRequest
 from runs.llm.errors import ModelCallError
 from runs.llm.registry import open_llm
 from runs.models import Provider
-from runs.services.providers.outages import end_outage
+from runs.services.providers.outages import end_outages
 from runs.services.providers.refresh_models import refresh_models
 from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
@@ -100,7 +100,7 @@ def fetch_provider_models(
 def run_provider_test(provider: Provider) -> ProviderTest:
     """Test the saved provider; store the result and the models for its page.
 
-    A success ends an outage.
+    A success ends its outages.
     """
     outcome = check_connection(provider)
     if outcome.ok:
@@ -111,7 +111,7 @@ def run_provider_test(provider: Provider) -> ProviderTest:
         tested_at=provider.tested_at, test_error=provider.test_error
     )
     if outcome.ok:
-        end_outage(provider)
+        end_outages(provider)
     return outcome
 
 

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.llm.errors import ModelCallError
 from runs.llm.retry import MAX_RETRY_AFTER
 from runs.models import Provider, ProviderOutage, Run
-from runs.services.providers.run_wait import get_outage
+from runs.models.runs import RunQuerySet
 from runs.store.claims import worker_state
 from runs.store.database_clock import db_time_from_now
 from runs.store.transitions import transition
@@ -27,7 +27,9 @@ from runs.store.transitions import transition
 logger = logging.getLogger(__name__)
 
 OUTAGE_CODES = frozenset({"transport", "overloaded", "timeout"})
-"""Failures that every run of the provider would meet."""
+"""Failures that other runs of the same model would meet, too."""
+PROVIDER_CODES = frozenset({"transport"})
+"""Those that runs of all its models would meet: no connection to the server."""
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -42,9 +44,18 @@ WOKEN_PER_REPLY = 2
 WOKEN_PER_SWEEP = 20
 
 
-def find_open_outage(provider: Provider) -> ProviderOutage | None:
-    """Return the outage of the provider that has not ended."""
-    return ProviderOutage.objects.filter(provider=provider, ended_at=None).first()
+def find_open_outage(provider: Provider, model: str) -> ProviderOutage | None:
+    """Return the outage that keeps runs of the model waiting.
+
+    That of the whole provider comes before that of the model alone.
+    """
+    rows = query_outages(provider, model).filter(ended_at=None)
+    return rows.order_by("model").first()
+
+
+def query_outages(provider: Provider, model: str) -> "QuerySet[ProviderOutage]":
+    """Return the outages of the whole provider, and of the model."""
+    return ProviderOutage.objects.filter(provider=provider, model__in=("", model))
 
 
 def claim_probe(outage: ProviderOutage, provider: Provider, run: Run) -> bool:
@@ -70,26 +81,42 @@ def is_run_active(run_id: int) -> bool:
 
 
 def record_outage(
-    provider: Provider, run: Run, failure: ModelCallError, *, message: str
+    provider: Provider, run: Run, failure: ModelCallError, *, message: str, model: str
 ) -> None:
     """Begin an outage, or plan the next test if `run` was the one that tested.
 
+    Without a connection, the outage is that of the provider, else that of the model.
     `message` is that of the failure, without secrets.
     """
     worker_state.unavailable_providers |= {provider.pk}
     why = {"error_code": failure.code, "error_message": message}
+    if _plan_next_probe(provider, run, failure, why):
+        return
+    model = "" if failure.code in PROVIDER_CODES else model
     pause = db_time_from_now(draw_pause(0.0, failure.retry_after))
-    first = ProviderOutage(provider=provider, started_at=Now(), probe_at=pause, **why)
+    times = {"started_at": Now(), "probe_at": pause}
+    first = ProviderOutage(provider=provider, model=model, **times, **why)
     ProviderOutage.objects.bulk_create([first], ignore_conflicts=True)
-    rows = ProviderOutage.objects.filter(provider=provider)
+    rows = ProviderOutage.objects.filter(provider=provider, model=model)
     rows.filter(ended_at__isnull=False).update(
-        started_at=Now(), ended_at=None, probe_at=pause, probe_run=None, **why
+        ended_at=None, probe_run=None, **times, **why
     )
-    outage = rows.filter(probe_run=run).first()
-    if outage is not None:
+
+
+def _plan_next_probe(
+    provider: Provider, run: Run, failure: ModelCallError, why: dict[str, str]
+) -> bool:
+    """Plan the next test after a failed one by `run`; False if it tested nothing."""
+    tested = ProviderOutage.objects.filter(
+        provider=provider, probe_run=run, ended_at=None
+    )
+    is_tested = False
+    for outage in tested:
         lasted = (timezone.now() - outage.started_at).total_seconds()
         pause = db_time_from_now(draw_pause(lasted, failure.retry_after))
-        rows.filter(probe_run=run).update(probe_at=pause, probe_run=None, **why)
+        rows = tested.filter(pk=outage.pk)
+        is_tested |= bool(rows.update(probe_at=pause, probe_run=None, **why))
+    return is_tested
 
 
 def draw_pause(lasted: float, retry_after: float | None = None) -> float:
@@ -106,14 +133,17 @@ def compute_pause(lasted: float) -> float:
     return min(max(lasted * PAUSE_SHARE, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
 
-def end_outage(provider: Provider) -> None:
-    """End the outage, if there is one, and wake the first runs; never raise.
+def end_outages(provider: Provider, model: str | None = None) -> None:
+    """End the outages that a response disproves, and wake the first runs; never raise.
 
-    After that, each reply wakes two more and each sweep the next ones, so that a
-    server that has just started is not overrun.
+    A response of a model says nothing about another model of the provider. Without
+    `model`, all outages end. After that, each reply wakes two more and each sweep the
+    next ones, so that a server that has just started is not overrun.
     """
     try:
         rows = ProviderOutage.objects.filter(provider=provider)
+        if model is not None:
+            rows = query_outages(provider, model)
         has_ended = rows.filter(ended_at=None).update(ended_at=Now(), probe_run=None)
         if has_ended or rows.exists():
             wake_runs(provider, limit=WOKEN_AT_ONCE if has_ended else WOKEN_PER_REPLY)
@@ -122,8 +152,8 @@ def end_outage(provider: Provider) -> None:
 
 
 def wake_runs(provider: Provider, *, limit: int) -> int:
-    """Queue runs that wait for the provider, the longest in wait first."""
-    rows, now = query_waiting_runs(provider)[:limit], timezone.now()
+    """Queue waiting runs without an open outage, the longest-waiting ones first."""
+    rows, now = query_runs_to_wake(provider)[:limit], timezone.now()
     return sum(_wake_run(run) for run in rows if may_wake(run, now))
 
 
@@ -139,14 +169,27 @@ def may_wake(run: Run, now: datetime) -> bool:
     return (now - run.queued_at).total_seconds() >= pause
 
 
-def query_waiting_runs(provider: Provider) -> "QuerySet[Run]":
-    """Return the runs that wait, in the order in which they take turns."""
-    rows = Run.objects.filter(
-        waiting_provider=provider,
-        waiting_since__isnull=False,
-        status=Run.Status.WAITING,
-    )
+def query_waiting_runs(provider: Provider, model: str = "") -> RunQuerySet:
+    """Return the runs that wait, in the order in which they take turns.
+
+    With `model`, only its runs.
+    """
+    rows = Run.objects.waiting_for_provider().filter(waiting_provider=provider)
+    if model:
+        rows = rows.filter(spec__body__model__model=model)
     return rows.order_by("queued_at", "pk")
+
+
+def query_runs_to_wake(provider: Provider) -> RunQuerySet:
+    """Return the waiting runs whose provider and model have no open outage."""
+    rows = ProviderOutage.objects.filter(provider=provider, ended_at=None)
+    models = list(rows.values_list("model", flat=True))
+    runs = query_waiting_runs(provider)
+    if not models:
+        return runs
+    if "" in models:
+        return runs.none()
+    return runs.exclude(spec__body__model__model__in=models)
 
 
 class OpenOutage(NamedTuple):
@@ -158,23 +201,20 @@ class OpenOutage(NamedTuple):
 
 def list_open_outages(
     providers: Iterable[Provider], user: User
-) -> dict[int, OpenOutage]:
-    """Return the outages by the key of the provider; counts runs the user may see."""
-    found = [get_outage(provider) for provider in providers]
-    outages = [one for one in found if one is not None and one.ended_at is None]
-    if not outages:
-        return {}
-    rows = Run.objects.visible_to(user).filter(
-        waiting_provider__in=[one.provider_id for one in outages],
-        waiting_since__isnull=False,
-        status=Run.Status.WAITING,
+) -> dict[int, list[OpenOutage]]:
+    """Return the outages by the key of the provider, that of the whole one first.
+
+    Counts the runs that the user may see.
+    """
+    outages = ProviderOutage.objects.filter(
+        provider__in=[provider.pk for provider in providers], ended_at=None
     )
-    counted = rows.order_by().values("waiting_provider").annotate(count=Count("pk"))
-    counts = dict(counted.values_list("waiting_provider", "count"))
-    return {
-        one.provider_id: OpenOutage(one, counts.get(one.provider_id, 0))
-        for one in outages
-    }
+    found: dict[int, list[OpenOutage]] = {}
+    for outage in outages.select_related("provider").order_by("provider", "model"):
+        waiting = query_waiting_runs(outage.provider, outage.model)
+        count = waiting.visible_to(user).order_by().count()
+        found.setdefault(outage.provider_id, []).append(OpenOutage(outage, count))
+    return found
 
 
 def _wake_run(run: Run) -> bool:
@@ -193,7 +233,7 @@ def sweep_outages() -> None:
     for outage in outages:
         if outage.ended_at is None:
             _wake_probe(outage)
-        elif query_waiting_runs(outage.provider).exists():
+        elif query_waiting_runs(outage.provider, outage.model).exists():
             wake_runs(outage.provider, limit=WOKEN_PER_SWEEP)
         else:
             ended = ProviderOutage.objects.filter(pk=outage.pk, ended_at__isnull=False)
@@ -206,7 +246,7 @@ def _wake_probe(outage: ProviderOutage) -> None:
     The one that has been queued least recently: a run whose own request is at fault
     does not test the provider twice in a row.
     """
-    run = query_waiting_runs(outage.provider).first()
+    run = query_waiting_runs(outage.provider, outage.model).first()
     if run is None:
         return
     with transaction.atomic():

@@ -3,8 +3,6 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.core.exceptions import ObjectDoesNotExist
-
 from runs.models import Provider, ProviderOutage, Run
 from runs.services.providers.mask_address import (
     HIDDEN_ADDRESS,
@@ -18,7 +16,7 @@ class RunWait(NamedTuple):
 
     provider: Provider
     name: str
-    """Its name, hidden if the run's owner may not see the provider."""
+    """With the model if only that is away; hidden if the owner may not see it."""
     next_attempt_at: datetime | None
     """When a model call is tried next; null while one is, and after the recovery."""
     until: datetime | None = None
@@ -45,9 +43,11 @@ def get_run_wait(run: Run) -> RunWait | None:
     if run.waiting_since is None:
         return wait
     until = run.waiting_since + timedelta(minutes=provider.outage_minutes)
-    outage = get_outage(provider)
+    outage = find_outage(run, provider)
     if outage is None:
         return wait._replace(until=until)
+    if outage.model and is_visible:
+        wait = wait._replace(name=f"{provider.name} ({outage.model})")
     if outage.ended_at is not None:
         return wait._replace(next_attempt_at=None, until=until)
     error = outage.error_message
@@ -59,9 +59,12 @@ def get_run_wait(run: Run) -> RunWait | None:
     )
 
 
-def get_outage(provider: Provider) -> ProviderOutage | None:
-    """Return the outage of the provider, if there is one; ended ones stay a while."""
-    try:
-        return provider.outage
-    except ObjectDoesNotExist:
-        return None
+def find_outage(run: Run, provider: Provider) -> ProviderOutage | None:
+    """Return the outage that the run waits for, of the provider or of its model.
+
+    Ended ones stay a while. Reads `provider.outages`, which lists prefetch.
+    """
+    model = (run.spec.body.get("model") or {}).get("model", "")
+    outages = [one for one in provider.outages.all() if one.model in ("", model)]
+    outages.sort(key=lambda one: (one.ended_at is not None, one.model))
+    return outages[0] if outages else None

@@ -38,7 +38,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     providers = (
         Provider.objects.visible_to(request.user)
         .filter(archived_at__isnull=not away)
-        .select_related("owner", "outage")
+        .select_related("owner")
         .annotate(
             agent_count=Count(
                 "agents", filter=Q(agents__archived_at=None), distinct=True
@@ -56,7 +56,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     return render_list(
         request,
         "provider",
-        rows=[(provider, notes.get(provider.pk)) for provider in providers],
+        rows=[(provider, notes.get(provider.pk, [])) for provider in providers],
         away=away,
         q=query,
         kinds=kinds,
@@ -192,7 +192,7 @@ def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
         }
     return {
         "provider": provider,
-        "outage": list_open_outages([provider], user).get(provider.pk),
+        "outages": list_open_outages([provider], user).get(provider.pk, []),
         "kind_title": get_provider_kind_title(provider.kind),
         "models": provider.models.all(),
         "used_by": list_using_agents(provider, user),

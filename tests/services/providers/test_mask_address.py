@@ -14,6 +14,12 @@ from tests.worker.run_parts import go_on
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Do not wait long between attempts."""
+    monkeypatch.setattr("runs.llm.retry.BASE_DELAY", 0.01)
+
+
 def failed_run_of(user, provider):
     agent = make_agent(provider.owner, provider=provider, visibility="everyone")
     run = go_on(start_run(agent, by=user, inputs={"input": "Go."}, draft=True))

@@ -11,11 +11,11 @@ from runs.services.providers import outages
 from runs.services.providers.outages import (
     claim_probe,
     draw_pause,
-    end_outage,
+    end_outages,
     find_open_outage,
     sweep_outages,
 )
-from tests.make import make_provider, make_run
+from tests.make import make_provider, make_run, make_spec
 
 pytestmark = pytest.mark.django_db
 
@@ -43,8 +43,17 @@ def make_outage(provider, **fields):
     return ProviderOutage.objects.create(provider=provider, **{**defaults, **fields})
 
 
-def record_outage(provider, run, failure=AWAY):
-    outages.record_outage(provider, run, failure, message=str(failure))
+def record_outage(provider, run, failure=AWAY, *, model="big"):
+    outages.record_outage(provider, run, failure, message=str(failure), model=model)
+
+
+def find_outage(provider, model="big"):
+    return find_open_outage(provider, model)
+
+
+def make_run_of(model, provider):
+    spec = make_spec(model={"provider": provider.slug, "model": model})
+    return make_waiting_run(provider, spec=spec)
 
 
 def queued_runs():
@@ -54,15 +63,15 @@ def queued_runs():
 def test_the_first_failure_begins_an_outage_and_later_ones_do_not_prolong_it():
     provider = make_provider()
     record_outage(provider, make_run())
-    first = find_open_outage(provider)
-    record_outage(provider, make_run(), ModelCallError("timeout", "Later."))
+    first = find_outage(provider)
+    record_outage(provider, make_run(), ModelCallError("transport", "Later."))
 
     assert first is not None
     assert (first.error_code, first.error_message) == (
         "transport",
         "No server answers.",
     )
-    again = find_open_outage(provider)
+    again = find_outage(provider)
     assert (again.started_at, again.probe_at) == (first.started_at, first.probe_at)
 
 
@@ -72,7 +81,7 @@ def test_an_outage_may_begin_again_before_all_runs_are_woken():
 
     record_outage(provider, make_run())
 
-    assert find_open_outage(provider).probe_at > timezone.now()
+    assert find_outage(provider).probe_at > timezone.now()
 
 
 def test_one_run_at_a_time_tests_the_provider():
@@ -81,7 +90,7 @@ def test_one_run_at_a_time_tests_the_provider():
 
     assert claim_probe(outage, provider, first)
     assert not claim_probe(outage, provider, second)
-    again = find_open_outage(provider)
+    again = find_outage(provider)
     assert claim_probe(again, provider, first)
     assert not claim_probe(again, provider, second)
 
@@ -102,7 +111,7 @@ def test_a_failed_test_lets_the_next_one_wait():
 
     record_outage(provider, run)
 
-    outage = find_open_outage(provider)
+    outage = find_outage(provider)
     assert outage.probe_run is None
     pause = (outage.probe_at - timezone.now()).total_seconds()
     assert 29 < pause <= 60
@@ -130,7 +139,7 @@ def test_the_sweep_wakes_the_run_that_has_waited_longest_to_test():
     sweep_outages()
 
     assert queued_runs() == [oldest]
-    assert find_open_outage(provider).probe_run == oldest
+    assert find_outage(provider).probe_run == oldest
 
 
 def test_the_sweep_wakes_nobody_before_the_test_is_due():
@@ -152,7 +161,7 @@ def test_the_end_wakes_a_few_runs_at_once_and_each_reply_more(monkeypatch):
     make_outage(provider)
 
     woken = []
-    for step in (end_outage, end_outage):
+    for step in (end_outages, end_outages):
         step(provider)
         woken.append(len(queued_runs()))
     for _ in range(2):
@@ -173,7 +182,7 @@ def test_a_run_that_was_woken_in_vain_pauses_before_it_is_woken_again():
     )
     make_outage(provider)
 
-    end_outage(provider)
+    end_outages(provider)
 
     assert queued_runs() == [rested]
     assert Run.objects.get(pk=tired.pk).status == "waiting"
@@ -195,6 +204,52 @@ def test_runs_that_wait_for_another_provider_are_left_alone():
     make_waiting_run(make_provider())
     make_outage(provider)
 
-    end_outage(provider)
+    end_outages(provider)
 
     assert queued_runs() == []
+
+
+@pytest.mark.parametrize("code", ["overloaded", "timeout"])
+def test_a_model_that_fails_alone_keeps_no_other_model_waiting(code):
+    provider = make_provider()
+    record_outage(provider, make_run(), ModelCallError(code, "Busy."), model="big")
+
+    assert find_outage(provider, "big").model == "big"
+    assert find_outage(provider, "small") is None
+
+
+def test_a_reply_of_another_model_does_not_end_the_outage_of_a_model():
+    provider = make_provider()
+    big, small = make_run_of("big", provider), make_run_of("small", provider)
+    make_outage(provider, model="big")
+    make_outage(provider)
+
+    end_outages(provider, "small")
+
+    assert queued_runs() == [small]
+    assert find_outage(provider, "big").model == "big"
+    assert find_outage(provider, "small") is None
+    end_outages(provider, "big")
+    assert queued_runs() == [big, small]
+
+
+def test_a_run_of_the_model_tests_it():
+    provider = make_provider()
+    make_run_of("small", provider)
+    big = make_run_of("big", provider)
+    make_outage(provider, model="big")
+
+    sweep_outages()
+
+    assert queued_runs() == [big]
+
+
+def test_a_test_in_vain_of_the_provider_begins_no_outage_of_the_model():
+    provider, run = make_provider(), make_run()
+    make_outage(provider, probe_run=run)
+
+    record_outage(provider, run, ModelCallError("overloaded", "Busy."), model="big")
+
+    outage = ProviderOutage.objects.get()
+    assert (outage.model, outage.probe_run) == ("", None)
+    assert outage.error_code == "overloaded"

@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs.models import ProviderOutage, Run
 from runs.services.providers.client import run_provider_test
 from tests.fakes.model_server import model_server
-from tests.make import make_provider, make_run, make_user
+from tests.make import make_provider, make_run, make_spec, make_user
 from tests.views.providers.test_page import GOOD
 
 pytestmark = pytest.mark.django_db
@@ -49,13 +49,30 @@ def test_pages_show_the_outage_and_the_runs_that_wait(client, ann, path):
     assert "No server answers at http://x/v1." in page
 
 
+def test_an_outage_of_a_model_is_named_as_such(client, ann):
+    provider = make_provider(ann, name="Local")
+    make_outage(provider, model="big")
+    run = make_waiting_run(provider, ann)
+    Run.objects.filter(pk=run.pk).update(spec=make_spec(model={"model": "big"}))
+    make_waiting_run(provider, ann)
+
+    listed = client.get("/providers/").content.decode()
+    assert "big unavailable" in listed
+    assert "1 run waiting" in " ".join(listed.split())
+    page = client.get(f"/providers/{provider.pk}/").content.decode()
+    assert "Model big has been" in page
+    assert "Model big of Local is unavailable" in client.get("/").content.decode()
+    waiting = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Local (big)" in waiting
+
+
 def test_users_of_a_shared_provider_see_the_outage(client, ann):
     provider = make_provider(make_user("bob"), visibility="everyone")
     make_outage(provider)
 
     page = client.get(f"/providers/{provider.pk}/").content.decode()
 
-    assert "Unavailable since" in page
+    assert "Unavailable for" in page
 
 
 def test_an_outage_that_has_ended_is_not_shown(client, ann):
