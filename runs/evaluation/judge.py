@@ -29,7 +29,7 @@ from runs.evaluation.effects import (
 )
 from runs.evaluation.errors import InvalidScore, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
-from runs.evaluation.types import EvaluationRecord, ScoreResult
+from runs.evaluation.types import EvaluationRecord, RecordedMessage, ScoreResult
 from tools.text.translatable import join_sentences, translatable
 
 MAX_SHOWN_BYTES = 100_000
@@ -303,11 +303,30 @@ def _read_explanation(reply: dict[str, Any]) -> str:
 def _describe_task(config: JudgeConfig, given: EvaluationInput) -> dict[str, Any]:
     task: dict[str, Any] = {}
     if "inputs" in config.shown:
+        task |= _describe_conversation(given.record.earlier_messages)
         inputs = given.record.inputs or given.example.inputs
         task["inputs"] = {name: _cut(value) for name, value in inputs.items()}
     if "expected_answer" in config.shown and given.example.expected_answer:
         task["expected_answer"] = _cut(given.example.expected_answer)
     return task
+
+
+def _describe_conversation(messages: Sequence[RecordedMessage]) -> dict[str, Any]:
+    """Return the newest of the earlier messages that fit."""
+    shown: list[dict[str, str]] = []
+    room = MAX_SHOWN_BYTES
+    for message in reversed(messages):
+        text = _cut(message.text)
+        room -= len(text.encode())
+        if room < 0:
+            break
+        shown.append({"role": message.role, "text": text})
+    described: dict[str, Any] = {}
+    if left_out := len(messages) - len(shown):
+        described["earlier_messages_left_out"] = left_out
+    if shown:
+        described["earlier_messages"] = shown[::-1]
+    return described
 
 
 def _describe_work(config: JudgeConfig, record: EvaluationRecord) -> dict[str, Any]:

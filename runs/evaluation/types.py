@@ -1,7 +1,7 @@
 """The values of an evaluation: an example, the record of a run, and a score."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
@@ -40,6 +40,13 @@ class RecordedStep(FrozenModel):
     """Empty for a real call; see `AgentStep.AnsweredBy`."""
 
 
+class RecordedMessage(FrozenModel):
+    """A message of the conversation from before the run."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
 class EvaluationRecord(FrozenModel):
     """Everything that an evaluator may know of a run."""
 
@@ -48,6 +55,8 @@ class EvaluationRecord(FrozenModel):
     stop_reason: str = ""
     error_code: str = ""
     error_message: str = ""
+    earlier_messages: tuple[RecordedMessage, ...] = ()
+    """Those that the model saw, oldest first."""
     inputs: dict[str, Any] = {}
     answer: Any = None
     """A text or a JSON value; None if a limit came first."""

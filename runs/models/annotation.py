@@ -92,7 +92,12 @@ class Annotation(models.Model):
     correction = models.TextField(blank=True)
     """The answer as it should have been; empty if it was not corrected."""
     example_number = models.PositiveIntegerField(null=True)
-    """Of the example that it added to the dataset of the queue."""
+    """Of the example of the dataset of the queue that it added or edited.
+
+    It stays after Undo; while the run is not scored, it says nothing of the example.
+    """
+    example_edit = models.JSONField(null=True)
+    """What it did to the example; see `runs.services.annotation.annotate`."""
     changed_at = models.DateTimeField(auto_now=True)
 
     class Meta:

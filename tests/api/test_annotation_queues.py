@@ -170,3 +170,19 @@ def test_others_see_a_queue_only_if_it_is_shared(ann):
     assert eve.patch(f"queues/{queue.pk}", {"labels": []}).status_code == 403
     run = QueuedRun.objects.get().run_id
     assert eve.delete(f"queues/{queue.pk}/runs/{run}").status_code == 403
+
+
+def test_a_run_of_a_conversation_has_its_earlier_messages(ann, api):
+    queue = make_queue(ann)
+    run = make_ended_run(make_agent(ann), "yes", given_turns=[["Delete?", "Sure?"]])
+    path = f"queues/{queue.pk}"
+    api.post(f"{path}/runs", {"runs": [run.pk]})
+
+    shown = api.post(f"{path}/next", {}).json()["run"]
+
+    assert shown["earlier_messages"] == [
+        {"role": "user", "text": "Delete?"},
+        {"role": "assistant", "text": "Sure?"},
+    ]
+    listed = api.get(f"{path}/runs").json()["data"]
+    assert listed[0]["earlier_messages"] == shown["earlier_messages"]

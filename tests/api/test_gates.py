@@ -13,7 +13,7 @@ from tests.experiments import (
     turn,
 )
 from tests.gates import finish_experiment, make_gate
-from tests.make import make_agent, make_dataset, make_user, make_version
+from tests.make import make_agent, make_call, make_dataset, make_user, make_version
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,9 @@ def test_a_gate_is_set_run_and_met(ann, api):
     assert api.get(path).json()["status"] == "running"
     experiment = Experiment.objects.get(pk=started.json()["id"])
     assert started.headers["Location"] == f"/api/v1/experiments/{experiment.pk}"
+    turn(experiment)
+    for run in Run.objects.all():
+        make_call(run, elapsed=1.5)
     finish_experiment(experiment)
 
     read = api.get(path).json()

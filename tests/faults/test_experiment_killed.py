@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from agentsite.child_processes import HELPER_NICENESS
 from tests.empty_database import create_empty_postgresql
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.site import Site, run_python, start
@@ -96,6 +97,19 @@ class Experimenting:
         query = f"SELECT count(*) FROM runs_experimentrun WHERE state = '{state}'"
         return int(self.select(query)[0][0])
 
+    def describe(self) -> str:
+        """Return what the site said, and the state of what does not end."""
+        queries = {
+            "experiment": "SELECT status, lease_holder, lease_until FROM"
+            " runs_experiment",
+            "runs": "SELECT id, status, lease_until, waiting_for, queued_at, recoveries"
+            " FROM runs_run WHERE ended_at IS NULL",
+            "cells": "SELECT state, count(*) FROM runs_experimentrun GROUP BY state",
+            "workers": "SELECT name, pid, last_heartbeat, stopped_at FROM runs_worker",
+        }
+        states = [f"{name}: {self.select(query)}" for name, query in queries.items()]
+        return "\n".join([self.site.said, *states])
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def found(request, tmp_path) -> Iterator[Experimenting]:
@@ -132,6 +146,7 @@ def open_site(
     where = {"DATABASE_URL": database} if database else {}
     site = start(
         folder / "data",
+        niceness=-HELPER_NICENESS,  # else its helpers wait for all other tests
         AGENTSITE_LEASE_SECONDS="8",
         AGENTSITE_SWEEP_SECONDS="0.5",
         **where,
@@ -149,7 +164,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
         seconds=180,
-        message=lambda: site.said,
+        message=found.describe,
     )
     before = site.children()
     for name in ("worker", "valkey", "web"):
@@ -166,7 +181,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
         seconds=180,
-        message=lambda: found.site.said,
+        message=found.describe,
     )
     worker = found.site.children()["worker"]
     os.kill(find_helper(worker, "bulk"), signal.SIGKILL)
@@ -180,7 +195,7 @@ def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
         seconds=180,
-        message=lambda: found.site.said,
+        message=found.describe,
     )
     worker = found.site.children()["worker"]
     helper = find_helper(worker, "bulk")
@@ -201,7 +216,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_while_a_judge_waits(
     wait_until(
         lambda: len(judge.requests) == JUDGED,
         seconds=180,
-        message=lambda: judged.site.said,
+        message=judged.describe,
     )
     os.kill(
         find_helper(judged.site.children()["worker"], "experiments"), signal.SIGKILL
@@ -213,7 +228,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_while_a_judge_waits(
     wait_until(
         lambda: judged.select(status)[0][0] == "done",
         seconds=180,
-        message=lambda: judged.site.said,
+        message=judged.describe,
     )
     scores = "SELECT count(*), count(DISTINCT cell_id), sum(value) FROM runs_score"
     assert judged.select(scores) == [(JUDGED, JUDGED, JUDGED)]
@@ -240,7 +255,7 @@ def check_cells_scored_once(found: Experimenting) -> None:
     wait_until(
         lambda: found.select(status) == [("done",)],
         seconds=240,
-        message=lambda: found.site.said,
+        message=found.describe,
     )
     columns = "SELECT state, passed, cost, run_id FROM runs_experimentrun"
     cells = found.select(columns)

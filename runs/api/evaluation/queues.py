@@ -1,6 +1,7 @@
 """Annotation queues in the API: what people are asked, their runs, and the scores."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -25,6 +26,7 @@ from runs.api.problems import ApiProblem, field_problem, form_problem
 from runs.api.queries import MAX_PAGE, Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
+from runs.evaluation.types import RecordedMessage
 from runs.forms.annotation.annotation import AnnotationForm
 from runs.forms.annotation.queue import (
     AnnotationQueueForm,
@@ -48,6 +50,8 @@ from runs.services.annotation.queued_runs import (
 )
 from runs.services.datasets.from_run import format_run_answer
 from runs.services.errors import FieldError, RunsError
+from runs.services.evaluation.earlier_messages import load_earlier_messages
+from runs.ui.evaluation.earlier_messages import MAX_SHOWN
 from runs.views.annotation.page import QueuedRow, build_queued_rows, select_shown_items
 
 FORM_FIELDS = {"scale_lines": "scale", "label_lines": "labels", "is_added": "add"}
@@ -168,6 +172,13 @@ class AnnotationShape(Shape):
     at: str | None
 
 
+class EarlierMessageShape(Shape):
+    """A message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
 class QueuedRunShape(Shape):
     """A run of a queue."""
 
@@ -175,6 +186,8 @@ class QueuedRunShape(Shape):
     reason: str
     """Why a rule added it; empty if a person did."""
     added_at: str | None
+    earlier_messages: list[EarlierMessageShape]
+    """The last 20 that the model saw of the conversation before the run."""
     inputs: dict[str, Any]
     answer: Any
     scores: int
@@ -241,13 +254,24 @@ def list_agreements(queue: AnnotationQueue) -> list[Json]:
     ]
 
 
-def queued_run_json(row: QueuedRow, user: User) -> Json:
+def list_queued_runs(items: Sequence[QueuedRun], user: User) -> list[Json]:
+    messages = load_earlier_messages([item.run for item in items])
+    return [
+        queued_run_json(row, messages[row.item.run_id], user)
+        for row in build_queued_rows(items, viewer=user)
+    ]
+
+
+def queued_run_json(
+    row: QueuedRow, messages: Sequence[RecordedMessage], user: User
+) -> Json:
     run, said = row.item.run, row.annotations
     shown = [one for one in said if not row.is_hidden or one.by_id == user.pk]
     return {
         "run": row.item.run_id,
         "reason": row.item.reason,
         "added_at": format_timestamp(row.item.added_at),
+        "earlier_messages": [one.model_dump() for one in messages[-MAX_SHOWN:]],
         "inputs": run.inputs,
         "answer": run.answer,
         "scores": row.item.done_count,
@@ -340,8 +364,7 @@ def list_queue_runs(
     queue = QUEUES.find(user, pk)
     items = select_shown_items(queue.items.all())
     page = paginate_by_id(items, query, lambda item: item, oldest_first=True)
-    rows = build_queued_rows(page["data"], viewer=user)
-    return json_response({**page, "data": [queued_run_json(r, user) for r in rows]})
+    return json_response({**page, "data": list_queued_runs(page["data"], user)})
 
 
 def add_queue_runs(
@@ -378,7 +401,7 @@ def get_queued_run(queue: AnnotationQueue, run: str) -> QueuedRun:
 
 def describe_queued_run(item: QueuedRun, user: User) -> Json:
     item = select_shown_items(QueuedRun.objects.filter(pk=item.pk)).get()
-    return queued_run_json(build_queued_rows([item], viewer=user)[0], user)
+    return list_queued_runs([item], user)[0]
 
 
 def remove_queue_run(

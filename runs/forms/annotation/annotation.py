@@ -50,11 +50,14 @@ class AnnotationForm(forms.Form):
         names = dict.fromkeys([*queue.labels, *annotation.labels])
         labels.choices = [(name, name) for name in names]
         self.answer = format_run_answer(item.run)
+        # a run that is scored has its example already, which others may have edited
+        is_undone = annotation.state != Annotation.State.DONE
         self.initial = {
             "mark": annotation.mark,
             "labels": annotation.labels,
             "comment": annotation.comment,
             "correction": annotation.correction or self.answer,
+            "is_added": is_undone and annotation.example_number is not None,
         }
         style_widgets(self)
         message = _("Select a score from 1 to %(most)d.") % {"most": len(queue.scale)}

@@ -15,9 +15,9 @@ from runs.forms.datasets.receiver import (
     require_dataset_name,
 )
 from runs.forms.widgets import style_widgets
-from runs.models import Example
+from runs.models import Example, Run
 from runs.services.datasets.content import ExampleContent
-from runs.services.datasets.from_run import find_same_example
+from runs.services.datasets.same_example import find_same_example
 
 
 class RunExampleForm(ExampleForm):
@@ -36,9 +36,10 @@ class RunExampleForm(ExampleForm):
     )
 
     def __init__(
-        self, content: ExampleContent, user: User, *args: Any, **kwargs: Any
+        self, run: Run, content: ExampleContent, user: User, *args: Any
     ) -> None:
-        super().__init__([], content, *args, **kwargs)
+        super().__init__([], content, *args)
+        self.run = run
         offer_datasets(self, user)
         self.same_example: Example | None = None
         style_widgets(self)
@@ -49,7 +50,7 @@ class RunExampleForm(ExampleForm):
         dataset = given.get("dataset")
         require_dataset_name(self, given)
         if dataset is not None and not self.errors:
-            self.same_example = find_same_example(dataset, self.content)
+            self.same_example = find_same_example(dataset, self.content, self.run)
         if self.same_example is not None and not given.get("same"):
             self.add_error(
                 "same",

@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.evaluation.gate import GateResult, RuleResult
+from runs.management.site_command import SiteCommand
 from runs.models import Experiment
 from runs.services.errors import RunsError
 from runs.services.experiments.advance import BUDGET_USED
@@ -42,7 +43,7 @@ NO_RESULT = 2
 INTERRUPTED = 130
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Repeat an experiment with the newest examples and evaluators."""
 
     help = (

@@ -81,10 +81,15 @@ def build_evaluator_entry(row: Evaluator) -> EvaluatorEntry:
 
 
 def build_gate_entry(gate: Gate | None) -> GateEntry | None:
-    """Return what the agent requires; None without a gate."""
+    """Return what the agent requires; None without a gate, or without its evaluators.
+
+    Those are gone if their owner was deleted: no draft passes such a gate.
+    """
     if gate is None:
         return None
     slugs = gate.evaluators.order_by("slug").values_list("slug", flat=True)
+    if not slugs:
+        return None
     return GateEntry.model_validate(
         {
             "dataset": gate.dataset.slug,

@@ -8,26 +8,25 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
+from runs.engine.types import FrozenModel
 from runs.models import Annotation, AnnotationQueue, Dataset, Example, QueuedRun
 from runs.services.annotation.claim import (
     AnnotationRefused,
     claim,
+    has_room,
     require_queued,
     require_room,
-    select_with_room,
 )
 from runs.services.annotation.queued_runs import lock_annotation_queue
+from runs.services.datasets.content import ExampleContent, compute_input_digest
 from runs.services.datasets.edit import (
     add_examples,
     edit_example,
     lock_dataset,
     remove_example,
 )
-from runs.services.datasets.from_run import (
-    build_content_of_run,
-    build_question,
-    find_same_example,
-)
+from runs.services.datasets.from_run import build_content_of_run, build_question
+from runs.services.datasets.same_example import find_same_example
 from runs.services.datasets.working_copy import find_working_example
 
 State = Annotation.State
@@ -44,11 +43,22 @@ class AnnotationContent:
     """Whether the run becomes an example of the dataset of the queue."""
 
 
+class ExampleEdit(FrozenModel):
+    """What an annotation did to an example, as stored, to undo it."""
+
+    before: str | None = None
+    """The expected answer that it replaced; None if it added the example."""
+    before_by: int | None = None
+    """The account that changed the example last before."""
+    after: str | None = None
+    """The expected answer that it left; None if an older version stored it."""
+
+
 class AddedExample(NamedTuple):
     """The example that a run became."""
 
     number: int
-    is_new: bool
+    edit: ExampleEdit
 
 
 def submit_annotation(
@@ -65,14 +75,15 @@ def submit_annotation(
         if mine.state != State.DONE:
             require_room(queue, item, by=by)
             QueuedRun.objects.filter(pk=item.pk).update(done_count=F("done_count") + 1)
+            mine.example_number, mine.example_edit = None, None
         mine.state, mine.claimed_until = State.DONE, None
         mine.mark, mine.labels = content.mark, list(content.labels)
         mine.comment, mine.correction = content.comment, content.correction
         if content.is_added:
-            dataset = require_correction_dataset(queue)
+            dataset = lock_dataset(require_correction_dataset(queue))
+            own = find_own_example(dataset, mine)
             added = add_example_of(item, content, dataset=dataset, by=by)
-            if added.is_new:
-                mine.example_number = added.number
+            set_example_of(mine, added, is_again=own is not None)
         mine.save()
     return mine
 
@@ -115,21 +126,44 @@ def add_example_of(
     lock_dataset(dataset)
     is_bad = content.mark < item.queue.passing_mark and not content.correction
     of_run = build_question(item.run) if is_bad else build_content_of_run(item.run)
-    same = find_same_example(dataset, of_run)
-    if same is not None and is_bad:
-        return AddedExample(same.number, is_new=False)
+    same = find_same_example(dataset, of_run, item.run)
     if same is not None:
-        answer = content.correction or of_run.expected_answer
-        known = of_run.of(same).model_copy(update={"expected_answer": answer})
-        edit_example(dataset, same.number, known, by=by)
-        return AddedExample(same.number, is_new=False)
+        before = same.expected_answer
+        answer = before if is_bad else content.correction or of_run.expected_answer
+        if not is_bad:
+            set_expected_answer(dataset, same, answer, by=by)
+        edit = ExampleEdit(before=before, before_by=same.by_id, after=answer)
+        return AddedExample(same.number, edit)
     if content.correction:
         changes = {"expected_answer": content.correction, "expected_calls": ()}
         of_run = of_run.model_copy(update=changes)
     [row] = add_examples(
         dataset, [of_run], by=by, source=Example.Source.RUN, runs=[item.run]
     )
-    return AddedExample(row.number, is_new=True)
+    return AddedExample(row.number, ExampleEdit(after=of_run.expected_answer))
+
+
+def set_expected_answer(
+    dataset: Dataset, example: Example, answer: str, *, by: User
+) -> None:
+    content = ExampleContent.of(example)
+    content = content.model_copy(update={"expected_answer": answer})
+    edit_example(dataset, example.number, content, by=by)
+
+
+def set_example_of(
+    annotation: Annotation, added: AddedExample, *, is_again: bool
+) -> None:
+    """Remember what to undo, without saving.
+
+    With `is_again`, what the annotation did to the example before is undone with it.
+    """
+    edit = added.edit
+    if is_again and annotation.example_number == added.number:
+        earlier = load_example_edit(annotation)
+        edit = earlier.model_copy(update={"after": edit.after})
+    annotation.example_number = added.number
+    annotation.example_edit = edit.model_dump()
 
 
 def skip_run(item: QueuedRun, *, by: User) -> None:
@@ -158,10 +192,8 @@ def undo_annotation(queue: AnnotationQueue, *, by: User) -> QueuedRun:
         item = last.item
         if last.state == State.DONE:
             QueuedRun.objects.filter(pk=item.pk).update(done_count=F("done_count") - 1)
-            remove_added_example(queue, last)
-        elif not select_with_room(
-            queue.items.filter(pk=item.pk), queue, by=by
-        ).exists():
+            undo_example_of(queue, last)
+        elif not has_room(queue, item, by=by):
             raise AnnotationRefused(
                 _("Run %(run)d is reserved by someone else.") % {"run": item.run_id}
             )
@@ -170,17 +202,48 @@ def undo_annotation(queue: AnnotationQueue, *, by: User) -> QueuedRun:
     return item
 
 
-def remove_added_example(queue: AnnotationQueue, annotation: Annotation) -> None:
-    """Remove the example that an annotation added, unless a version has it."""
-    number, dataset = annotation.example_number, queue.dataset
-    if number is None:
+def undo_example_of(queue: AnnotationQueue, annotation: Annotation) -> None:
+    """Undo what an annotation did to an example.
+
+    Nothing happens if a version has it, or somebody else has said something of it.
+    """
+    if queue.dataset is None:
         return
-    Annotation.objects.filter(pk=annotation.pk).update(example_number=None)
-    if dataset is None:
+    dataset = lock_dataset(queue.dataset)
+    example = find_own_example(dataset, annotation)
+    if example is None:
         return
-    example = find_working_example(lock_dataset(dataset), number)
-    if example is None or example.source_run_id is None:
-        return
-    is_ours = example.source_run_id == annotation.item.run_id
-    if is_ours and example.change == Example.Change.ADDED:
-        remove_example(dataset, number, by=annotation.by)
+    edit = load_example_edit(annotation)
+    if edit.before is not None:
+        by = User.objects.filter(pk=edit.before_by or 0).first() or annotation.by
+        set_expected_answer(dataset, example, edit.before, by=by)
+    elif not is_example_of_others(dataset, annotation):
+        remove_example(dataset, example.number, by=annotation.by)
+
+
+def load_example_edit(annotation: Annotation) -> ExampleEdit:
+    return ExampleEdit.model_validate(annotation.example_edit or {})
+
+
+def find_own_example(dataset: Dataset, annotation: Annotation) -> Example | None:
+    """Return the unsaved example of an annotation, if it is still as it left it."""
+    example = find_working_example(dataset, annotation.example_number or 0)
+    if example is None or example.by_id != annotation.by_id:
+        return None
+    edit, run = load_example_edit(annotation), annotation.item.run
+    if edit.before is None:
+        is_unsaved = example.change == Example.Change.ADDED
+        is_of_run = example.source_run_id == run.pk
+    else:
+        is_unsaved = example.change in (Example.Change.ADDED, Example.Change.EDITED)
+        digest = compute_input_digest(build_question(run).inputs)
+        is_of_run = example.input_digest == digest
+    is_same = edit.after in (None, example.expected_answer)
+    return example if is_unsaved and is_of_run and is_same else None
+
+
+def is_example_of_others(dataset: Dataset, annotation: Annotation) -> bool:
+    """Return whether the example of an annotation is that of another one, too."""
+    rows = Annotation.objects.filter(item__queue__dataset=dataset, state=State.DONE)
+    same = rows.filter(example_number=annotation.example_number)
+    return same.exclude(pk=annotation.pk).exists()

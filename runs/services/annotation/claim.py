@@ -101,7 +101,9 @@ def renew_claim(item: QueuedRun, *, by: User) -> None:
         mine = Annotation.objects.filter(item=item, by=by).first()
         if mine is not None and mine.state != State.CLAIMED:
             return
-        require_room(queue, item, by=by)
+        require_queued(queue, item)
+        if problem := explain_no_room(queue, item, by=by):
+            raise AnnotationRefused(problem)
         claim(item, by=by)
 
 
@@ -113,18 +115,48 @@ def require_queued(queue: AnnotationQueue, item: QueuedRun) -> None:
 
 def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     """Raise `AnnotationRefused` if enough others have scored or claimed a run."""
-    rows = queue.items.filter(pk=item.pk)
-    if select_with_room(rows, queue, by=by).exists():
+    if has_room(queue, item, by=by):
         return
     require_queued(queue, item)
-    others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
-    other = others.select_related("by").order_by("-changed_at").first()
-    if other is None:  # that account was deleted a moment ago
-        raise AnnotationRefused(_("Enough people have scored this run."))
-    text = (
-        _("%(person)s has scored this run. Your scores were not saved.")
-        if other.state == State.DONE
-        else _("%(person)s has reserved this run. Your scores were not saved.")
+    raise AnnotationRefused(
+        name_other_person(
+            item,
+            by=by,
+            scored=_("%(person)s has scored this run. Your scores were not saved."),
+            reserved=_("%(person)s has reserved this run. Your scores were not saved."),
+        )
     )
-    person = get_person_name(other.by)
-    raise AnnotationRefused(text % {"person": person})
+
+
+def explain_no_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> str:
+    """Return why `by` cannot score a run now; empty if they can."""
+    if has_room(queue, item, by=by):
+        return ""
+    return name_other_person(
+        item,
+        by=by,
+        scored=_("%(person)s has scored this run. You cannot score it now."),
+        reserved=_("%(person)s has reserved this run. You cannot score it now."),
+    )
+
+
+def name_other_person(item: QueuedRun, *, by: User, scored: str, reserved: str) -> str:
+    """Return one of two sentences with the person who has scored or reserved a run."""
+    other = find_other_annotation(item, by=by)
+    if other is None:  # that account was deleted a moment ago
+        return _("Enough people have scored this run.")
+    sentence = scored if other.state == State.DONE else reserved
+    return sentence % {"person": get_person_name(other.by)}
+
+
+def has_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> bool:
+    """Return whether fewer others have scored or claimed a run than are wanted."""
+    rows = queue.items.filter(pk=item.pk)
+    return select_with_room(rows, queue, by=by).exists()
+
+
+def find_other_annotation(item: QueuedRun, *, by: User) -> Annotation | None:
+    """Return the latest live claim of somebody else; without one, the latest score."""
+    others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
+    # "claimed" is before "done"
+    return others.select_related("by").order_by("state", "-changed_at").first()

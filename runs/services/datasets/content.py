@@ -222,12 +222,13 @@ def format_expected_calls(calls: Iterable[StoredCall]) -> str:
 def parse_tags_cell(text: str) -> tuple[str, ...]:
     """Return the tags, each once; raise `ExampleRefused`.
 
-    They are separated by commas, or a JSON list of texts, as files have it.
+    They are separated by commas, or a JSON list of texts and numbers, as files
+    have it.
     """
     parts = load_json_list(text)
-    if parts is None or not all(isinstance(one, str) for one in parts):
+    if parts is None or not all(type(one) in (str, int, float) for one in parts):
         parts = TAG_SEPARATORS.split(text)
-    found = dict.fromkeys(tag for part in parts if (tag := part.strip()))
+    found = dict.fromkeys(tag for part in parts if (tag := str(part).strip()))
     if problem := find_tags_problem(list(found)):
         raise ExampleRefused([FieldError("tags", problem)])
     return tuple(found)

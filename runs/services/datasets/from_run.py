@@ -14,10 +14,14 @@ from runs.services.datasets.content import (
     ExampleContent,
     StoredCall,
     clean_cell,
-    compute_input_digest,
 )
 from runs.services.datasets.edit import add_examples, edit_example, lock_dataset
-from runs.services.datasets.working_copy import select_working_examples
+from runs.services.datasets.same_example import (
+    Question,
+    build_question_key,
+    find_known_questions,
+    find_same_example,
+)
 
 
 class AddedRuns(NamedTuple):
@@ -26,7 +30,7 @@ class AddedRuns(NamedTuple):
     dataset: Dataset
     added: int
     known: int
-    """Those whose input the dataset had, or another of them."""
+    """Those whose question the dataset had, or another of them."""
     unfinished: int
     without_input: int
 
@@ -84,15 +88,10 @@ def format_run_answer(run: Run) -> str:
     return clean_cell(json.dumps(run.answer, ensure_ascii=False, indent=2))
 
 
-def find_same_example(dataset: Dataset, content: ExampleContent) -> Example | None:
-    rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
-    return rows.filter(input_digest=compute_input_digest(content.inputs)).first()
-
-
 def add_runs_to_dataset(
     runs: Sequence[Run], dataset: Dataset | None, *, by: User, new_name: str = ""
 ) -> AddedRuns:
-    """Add an unsaved example for each ended run whose input is new.
+    """Add an unsaved example for each ended run that asks something new.
 
     An answer that was rated bad is not what is expected, so it is left out. Without a
     dataset, one called `new_name` is created. Raises `DatasetFull`; nothing is stored
@@ -102,17 +101,16 @@ def add_runs_to_dataset(
         if dataset is None:
             dataset = Dataset.objects.create(owner=by, name=new_name)
         lock_dataset(dataset)
-        rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
-        known = set(rows.values_list("input_digest", flat=True))
-        new: dict[str, tuple[ExampleContent, Run]] = {}
         ended = [run for run in runs if run.is_over]
         with_input = [run for run in ended if run.inputs]
+        new: dict[Question, tuple[ExampleContent, Run]] = {}
         for run in with_input:
             is_bad = run.rating is not None and run.rating < 0
             content = build_question(run) if is_bad else build_content_of_run(run)
-            digest = compute_input_digest(content.inputs)
-            if digest not in known:
-                new.setdefault(digest, (content, run))
+            new.setdefault(build_question_key(content, run), (content, run))
+        digests = {question.input_digest for question in new}
+        for known in find_known_questions(dataset, digests):
+            new.pop(known, None)
         if new:
             add_examples(
                 dataset,
@@ -139,7 +137,7 @@ def add_run_to_dataset(
     updates: bool = False,
     new_name: str = "",
 ) -> Example:
-    """Add an unsaved example; with `updates`, edit the one with the same inputs.
+    """Add an unsaved example; with `updates`, edit the one that asks the same.
 
     Without a dataset, one called `new_name` is created. Raises `ExampleRefused` or
     `DatasetFull`.
@@ -148,7 +146,7 @@ def add_run_to_dataset(
         if dataset is None:
             dataset = Dataset.objects.create(owner=by, name=new_name)
         lock_dataset(dataset)
-        same = find_same_example(dataset, content) if updates else None
+        same = find_same_example(dataset, content, run) if updates else None
         if same is not None:
             return edit_example(dataset, same.number, content, by=by)
         [row] = add_examples(

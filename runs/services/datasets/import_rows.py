@@ -9,7 +9,6 @@ from django.db import transaction
 from runs.models import Dataset, DatasetUpload, Example, Run
 from runs.services.datasets.content import (
     ExampleContent,
-    compute_input_digest,
     parse_calls_cell,
     parse_tags_cell,
 )
@@ -19,6 +18,11 @@ from runs.services.datasets.mapping import (
     ImportMapping,
     find_mapping_problem,
     is_own_export,
+)
+from runs.services.datasets.same_example import (
+    Question,
+    build_question_key,
+    find_known_questions,
 )
 from runs.services.datasets.uploads import load_file_table, load_import_mapping
 from runs.services.datasets.working_copy import select_working_examples
@@ -46,9 +50,9 @@ class PlannedRow(NamedTuple):
     content: ExampleContent
     source_run: SourceRunKey | None
     same_as: int | None
-    """The number of the existing example with its inputs."""
+    """The number of the existing example that asks the same."""
     repeats_line: int | None
-    """The earlier line of the file with its inputs."""
+    """The earlier line of the file that asks the same."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def is_duplicate(row: PlannedRow) -> bool:
 
 
 def plan_dataset_import(
-    dataset: Dataset, table: FileTable, mapping: ImportMapping
+    dataset: Dataset, table: FileTable, mapping: ImportMapping, *, by: User
 ) -> ImportPlan:
     """Return what importing the table would do, without storing anything.
 
@@ -89,8 +93,6 @@ def plan_dataset_import(
     """
     if problem := find_mapping_problem(mapping):
         return ImportPlan(problem=problem)
-    existing = find_existing_inputs(dataset)
-    seen: dict[str, int] = {}
     plan = ImportPlan()
     has_gaps = is_own_export(table.columns)
     for line, cells in zip(table.lines, table.rows, strict=True):
@@ -106,24 +108,35 @@ def plan_dataset_import(
         except ExampleRefused as refused:
             plan.invalid.append(SkippedRow(line, str(refused)))
             continue
-        digest = compute_input_digest(inputs)
-        plan.rows.append(
-            PlannedRow(
-                line,
-                content,
-                parse_source_run(cells, mapping),
-                existing.get(digest),
-                seen.get(digest),
-            )
-        )
-        seen.setdefault(digest, line)
+        source = parse_source_run(cells, mapping)
+        plan.rows.append(PlannedRow(line, content, source, None, None))
+    plan.rows[:] = mark_duplicates(dataset, plan.rows, by=by)
     return plan
 
 
-def find_existing_inputs(dataset: Dataset) -> dict[str, int]:
-    """Return the numbers of the examples by the digest of their inputs."""
-    rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
-    return dict(rows.values_list("input_digest", "number"))
+def mark_duplicates(
+    dataset: Dataset, rows: list[PlannedRow], *, by: User
+) -> list[PlannedRow]:
+    """Return the rows with what else asks the same as each of them."""
+    runs = find_source_runs(rows, by)
+    questions = [
+        build_question_key(
+            row.content, runs.get(row.source_run) if row.source_run else None
+        )
+        for row in rows
+    ]
+    known = find_known_questions(dataset, {one.input_digest for one in questions})
+    lines: dict[Question, int] = {}
+    marked = []
+    for row, question in zip(rows, questions, strict=True):
+        first = lines.setdefault(question, row.line)
+        marked.append(
+            row._replace(
+                same_as=known.get(question),
+                repeats_line=first if first != row.line else None,
+            )
+        )
+    return marked
 
 
 def build_content(
@@ -164,7 +177,9 @@ def find_source_runs(rows: list[PlannedRow], user: User) -> dict[SourceRunKey, R
     visible = Run.objects.visible_to(user).filter(
         pk__in={key.pk for key in keys if key.pk is not None}
     )
-    found = {run.pk: run for run in visible.only("created_at")}
+    found = {
+        run.pk: run for run in visible.only("created_at", "turn_ids", "given_turns")
+    }
     return {
         key: run
         for key in keys
@@ -187,7 +202,7 @@ def import_upload(dataset: Dataset, upload: DatasetUpload, *, by: User) -> Impor
     """
     mapping = load_import_mapping(upload)
     with transaction.atomic():
-        plan = plan_dataset_import(dataset, load_file_table(upload), mapping)
+        plan = plan_dataset_import(dataset, load_file_table(upload), mapping, by=by)
         if plan.problem:
             raise DatasetFileRefused(plan.problem)
         added, updated = split_rows(plan, mapping)

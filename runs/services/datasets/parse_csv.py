@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
@@ -17,12 +18,18 @@ from runs.services.errors import DatasetFileRefused
 from tools.text.csv_cell import restore_csv_cell
 
 SEPARATORS = (",", ";", "\t", "|")
+DECLARED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\n', re.IGNORECASE)
+"""A first line that Excel reads and some programs write."""
 
 
 def parse_csv(text: str) -> FileTable:
     """Return the table; the first line names the columns."""
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    lines = read_csv_rows(text, find_separator(text))
+    if declared := DECLARED_SEPARATOR.match(text):
+        separator, text = declared[1], "\n" + text[declared.end() :]
+    else:
+        separator = find_separator(text)
+    lines = read_csv_rows(text, separator)
     heading = next(lines, None)
     if heading is None:
         raise DatasetFileRefused(_("The file is empty."))

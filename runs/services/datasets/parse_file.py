@@ -55,12 +55,15 @@ def check_file_size(size: int) -> None:
 def decode_file(content: bytes) -> str:
     """Return the text with plain line ends."""
     encoding = "utf-16" if content.startswith(UTF16_MARKS) else "utf-8-sig"
+    refused = DatasetFileRefused(
+        _("The file is not UTF-8 text. Save it as UTF-8 and try again.")
+    )
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        raise DatasetFileRefused(
-            _("The file is not UTF-8 text. Save it as UTF-8 and try again.")
-        ) from None
+        raise refused from None
+    if "\0" in text:  # UTF-16 without a mark, or no text at all
+        raise refused
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -17,7 +17,6 @@ from runs.evaluation.errors import NotScored
 from runs.evaluation.types import JudgeExchange, JudgeMessage, JudgeReply
 from runs.llm.base import LLM
 from runs.llm.errors import ModelCallError
-from runs.llm.refusals import RESUME_LATER
 from runs.llm.retry import compute_retry_delay
 from runs.models import Provider
 from runs.services.errors import ScoringPostponed
@@ -172,9 +171,10 @@ class JudgeSession:
             self._wait_for_turn(share, request)
             reply = _complete(llm, request, share)
         except (ModelCallError, ToolFailed) as error:
-            why = str(error).replace(f" {RESUME_LATER}", "")  # judges have no run
             raise NotScored(
-                translatable("The judge failed: %(error)s", error=sanitizer.text(why))
+                translatable(
+                    "The judge failed: %(error)s", error=sanitizer.text(str(error))
+                )
             ) from None
         except DeadlineExceeded:
             raise NotScored(

@@ -26,12 +26,14 @@ from runs.evaluation.registry import (
 from runs.evaluation.types import (
     EvaluationExample,
     EvaluationRecord,
+    RecordedMessage,
     RecordedStep,
     ScoreResult,
 )
 from runs.models import AgentStep, ModelCall, Run
 from runs.services.errors import ScoringInterrupted
 from runs.services.evaluation.ask_judge import JudgeSession
+from runs.services.evaluation.earlier_messages import load_earlier_messages
 from runs.services.evaluation.extension_calls import ExtensionCalls
 from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
 from runs.store.commits import release_connection
@@ -191,11 +193,18 @@ def load_evaluation_records(runs: Sequence[Run]) -> dict[int, EvaluationRecord]:
     fields = times.values_list("run_id", "elapsed", "first_token")
     for run_id, elapsed, first_token in fields:
         calls[run_id].append(CallTimes(elapsed, first_token))
-    return {run.pk: build_record(run, steps[run.pk], calls[run.pk]) for run in runs}
+    messages = load_earlier_messages(runs)
+    return {
+        run.pk: build_record(run, messages[run.pk], steps[run.pk], calls[run.pk])
+        for run in runs
+    }
 
 
 def build_record(
-    run: Run, steps: Sequence[AgentStep], calls: Sequence[CallTimes]
+    run: Run,
+    messages: Sequence[RecordedMessage],
+    steps: Sequence[AgentStep],
+    calls: Sequence[CallTimes],
 ) -> EvaluationRecord:
     model_seconds = sum(call.elapsed for call in calls)
     return EvaluationRecord(
@@ -203,6 +212,7 @@ def build_record(
         stop_reason=run.stop_reason,
         error_code=run.error_code,
         error_message=run.error_message,
+        earlier_messages=tuple(messages),
         inputs=run.inputs,
         answer=run.answer,
         output=run.output,

@@ -43,7 +43,10 @@ from runs.services.evaluation.judge_requests import is_judge
 from runs.services.evaluation.score_run import do_nothing
 from runs.services.experiments.bisect import extend_bisection, is_search_over
 from runs.services.experiments.claim import renew_lease
-from runs.services.experiments.control import reopen_unjudged_cells
+from runs.services.experiments.control import (
+    find_unjudged_cells,
+    reopen_unjudged_cells,
+)
 from runs.services.experiments.earlier_messages import find_messages_run
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import (
@@ -506,16 +509,24 @@ def stop_with_problem(experiment: Experiment, problem: str) -> None:
 
 
 def finish_experiment(experiment: Experiment) -> bool:
-    """End an experiment without waiting and unfinished runs; whether it did."""
-    if not experiment.is_running or experiment.created_runs < experiment.total:
+    """End an experiment without waiting and unfinished runs; whether it did.
+
+    One that a person stopped ends, too, if nothing of it is missing.
+    """
+    statuses = [Experiment.Status.RUNNING]
+    if not experiment.is_bisection and not experiment.problem:
+        statuses.append(Experiment.Status.STOPPED)
+    if experiment.status not in statuses or experiment.created_runs < experiment.total:
         return False
     if experiment.cells.filter(state__in=(State.WAITING, State.STARTED)).exists():
         return False
     if experiment.is_bisection and not is_search_over(experiment):
         return False  # its last run was scored after this turn had looked for more
-    if reopen_unjudged_cells(experiment):  # the budget was raised meanwhile
+    if find_unjudged_cells(experiment).exists():
+        if experiment.is_running:  # the budget was raised meanwhile
+            reopen_unjudged_cells(experiment)
         return False
-    rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
+    rows = Experiment.objects.filter(pk=experiment.pk, status__in=statuses)
     # In one statement: a gate judges an ended experiment by its figures.
     figures = compute_figures(experiment, at=timezone.now().isoformat())
     is_ended = rows.update(

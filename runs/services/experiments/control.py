@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.evaluation.combine import combine_scores
-from runs.models import Evaluator, Experiment, ExperimentRun, Score
+from runs.models import Evaluator, Experiment, ExperimentRun, Run, Score
 from runs.services.experiments.score_cells import NOT_JUDGED
+from runs.services.runs.end import request_cancel
 from tools.audit.write import write_entry
 from tools.text.translatable import translatable
 
@@ -21,17 +22,38 @@ EVALUATOR_DELETED = translatable(
 
 
 def stop_experiment(experiment: Experiment, *, by: User) -> bool:
-    """Start no more runs; False if it was not running."""
+    """Start no more runs, cancel those without a model call; False if not running.
+
+    Runs that have called their model are finished and scored.
+    """
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
     with transaction.atomic():
         stopped = rows.update(
             status=Experiment.Status.STOPPED, problem="", needs_figures=True
         )
         if stopped:
+            withdraw_runs(experiment, by=by)
             write_entry(
                 "canceled", "experiment", experiment.name, number=experiment.pk, by=by
             )
     return bool(stopped)
+
+
+def withdraw_runs(experiment: Experiment, *, by: User) -> None:
+    """Cancel the runs that no worker has and that have cost nothing, to start later.
+
+    Others would wait on, for a slot or for a provider that is unavailable.
+    """
+    cells = experiment.cells.filter(state=ExperimentRun.State.STARTED)
+    idle = Run.objects.filter(
+        experiment_run__in=cells,
+        status__in=(Run.Status.QUEUED, Run.Status.WAITING),
+        model_calls=0,
+    )
+    runs = list(idle.select_for_update(of=("self",)).order_by("pk"))
+    cells.filter(run__in=runs).update(state=ExperimentRun.State.WAITING, run=None)
+    for run in runs:
+        request_cancel(run, by=by.pk)
 
 
 def resume_experiment(
@@ -56,10 +78,8 @@ def reopen_unjudged_cells(experiment: Experiment) -> bool:
 
     Either all judges were asked about a run, or none, so no verdict is discarded.
     """
-    unjudged = Score.objects.filter(cell=OuterRef("pk"), problem=NOT_JUDGED)
-    done = experiment.cells.filter(state=ExperimentRun.State.DONE)
     with transaction.atomic():
-        reopened = done.filter(Exists(unjudged)).update(
+        reopened = find_unjudged_cells(experiment).update(
             state=ExperimentRun.State.STARTED
         )
         if reopened:
@@ -67,6 +87,13 @@ def reopen_unjudged_cells(experiment: Experiment) -> bool:
             started = Q(cell__state=ExperimentRun.State.STARTED)
             Score.objects.filter(started, cell__experiment=experiment).delete()
     return bool(reopened)
+
+
+def find_unjudged_cells(experiment: Experiment) -> QuerySet[ExperimentRun]:
+    """Return the runs that no judge was asked about, because of the budget."""
+    unjudged = Score.objects.filter(cell=OuterRef("pk"), problem=NOT_JUDGED)
+    done = experiment.cells.filter(state=ExperimentRun.State.DONE)
+    return done.filter(Exists(unjudged))
 
 
 def score_again(cell: ExperimentRun) -> bool:

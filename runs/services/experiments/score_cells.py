@@ -83,12 +83,14 @@ def score_cells(
             break
         if time.monotonic() - began > MAX_BATCH_SECONDS:
             break
-    return store_cell_scores(found, revisions)
+    seconds = {run: record.seconds for run, record in records.items()}
+    return store_cell_scores(found, revisions, seconds)
 
 
 def store_cell_scores(
     found: Sequence[tuple[ExperimentRun, list[ScoreResult]]],
     revisions: Sequence[EvaluatorRevision],
+    seconds: Mapping[int, float | None],
 ) -> int:
     """Store the results of runs; return of how many this worker was the first."""
     judged = [
@@ -105,7 +107,8 @@ def store_cell_scores(
             mine = ExperimentRun.objects.filter(
                 pk=cell.pk, state=ExperimentRun.State.STARTED
             )
-            if mine.update(**summarize_cell(cell.run, results)):
+            worked = seconds.get(cell.run_id or 0) or None  # none without a call
+            if mine.update(**summarize_cell(cell.run, results, seconds=worked)):
                 count += 1
                 scores += map(partial(build_score, cell), revisions, results)
             else:
@@ -207,9 +210,12 @@ def build_evaluation_example(example: Example) -> EvaluationExample:
 
 
 def summarize_cell(
-    run: Run | None, results: Sequence[ScoreResult]
+    run: Run | None, results: Sequence[ScoreResult], *, seconds: float | None
 ) -> dict[str, object]:
-    """Return the columns; what earlier judges have cost stays part of the cost."""
+    """Return the columns; what earlier judges have cost stays part of the cost.
+
+    `seconds` is the working time: people, limits and outages do not make a run slow.
+    """
     combined = combine_scores(results)
     judges = F("judge_cost") + sum((one.cost for one in results), Decimal(0))
     return {
@@ -220,14 +226,8 @@ def summarize_cell(
         "judge_cost": judges,
         "cost": judges + (run.cost if run else Decimal(0)),
         "tokens": run.input_tokens + run.output_tokens if run else 0,
-        "seconds": get_run_seconds(run) if run else None,
+        "seconds": seconds,
     }
-
-
-def get_run_seconds(run: Run) -> float | None:
-    if run.started_at is None or run.ended_at is None:
-        return None
-    return (run.ended_at - run.started_at).total_seconds()
 
 
 def build_score(

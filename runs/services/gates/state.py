@@ -127,7 +127,7 @@ def fits_gate(gate: Gate, experiment: Experiment) -> bool:
     used = set(experiment.evaluators.values_list("evaluator", "number"))
     newest = gate.agent.versions.values_list("pk", flat=True).first()
     rows = experiment.candidates.select_related("version", "spec").order_by("position")
-    if used != wanted or not is_gate_baseline(gate, rows[0], newest):
+    if used != wanted or not wanted or not is_gate_baseline(gate, rows[0], newest):
         return False
     return all(map(calls_the_same, rows))
 

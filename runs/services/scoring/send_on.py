@@ -21,7 +21,8 @@ from runs.models import (
 from runs.models.webhooks import SCORE_EVENT
 from runs.services.annotation.queued_runs import add_runs_to_queue
 from runs.services.datasets.edit import add_examples
-from runs.services.datasets.from_run import build_question, find_same_example
+from runs.services.datasets.from_run import build_question
+from runs.services.datasets.same_example import find_same_example
 from runs.services.errors import RunsError
 from runs.store.outbox import FACTS
 from runs.wakeup import enqueue_delivery
@@ -50,10 +51,10 @@ def send_failing_run(rule: ScoringRule, run: Run, failures: Sequence[str]) -> No
 def add_failing_example(dataset: Dataset, run: Run, *, by: User) -> str:
     """Add the inputs of a run to the dataset, without its answer; return a problem.
 
-    What it answered is not what was expected. Known inputs are left as they are.
+    What it answered is not what was expected. Known questions are left as they are.
     """
     content = build_question(run)
-    if find_same_example(dataset, content) is not None:
+    if find_same_example(dataset, content, run) is not None:
         return ""
     try:
         with transaction.atomic():

@@ -70,7 +70,8 @@
     const box = find("[data-adds]");
     if (!event.target.matches("[data-correction]") || !box || box.dataset.touched)
       return;
-    box.checked = event.target.value !== event.target.defaultValue;
+    box.checked =
+      box.defaultChecked || event.target.value !== event.target.defaultValue;
   });
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-adds]")) event.target.dataset.touched = "1";

@@ -24,6 +24,7 @@ from runs.services.annotation.claim import (
     CLAIM_SECONDS,
     AnnotationRefused,
     claim_next_run,
+    explain_no_room,
     renew_claim,
 )
 from runs.services.annotation.queued_runs import load_queue_progress
@@ -32,6 +33,7 @@ from runs.services.evaluation.run_scores import (
     RunScoreEntry,
     load_evaluator_scores,
 )
+from runs.ui.evaluation.earlier_messages import build_earlier_messages
 from runs.ui.evaluation.evaluator_labels import get_score_label
 from runs.ui.evaluation.word_diff import mark_differences
 from runs.ui.markdown import render_json, render_markdown
@@ -200,6 +202,8 @@ def build_item_context(
     shown, count = list(steps[:MAX_SHOWN_STEPS]), steps.count()
     others = load_other_scores(item, mine)
     is_done = mine.state == Annotation.State.DONE
+    is_claimed = mine.state == Annotation.State.CLAIMED
+    problem = explain_no_room(queue, item, by=request.user) if is_claimed else ""
     return {
         "item": item,
         "queue": queue,
@@ -212,7 +216,8 @@ def build_item_context(
             for place, box in enumerate(form["labels"])
         ],
         "is_done": is_done,
-        "is_reserved": mine.state == Annotation.State.CLAIMED and mine.pk is not None,
+        "is_reserved": is_claimed and mine.pk is not None and not problem,
+        "problem": problem,
         "hides_scores": not is_done and bool(others.people or others.evaluators),
         "others": others if is_done else None,
         "progress": load_queue_progress(queue, by=request.user),
@@ -220,6 +225,7 @@ def build_item_context(
         "inputs": {
             name: str(text)[:MAX_SHOWN_CHARS] for name, text in run.inputs.items()
         },
+        "earlier": build_earlier_messages(run),
         "steps": shown,
         "step_count": count,
         "more_steps": count - len(shown),

@@ -49,7 +49,7 @@ def run_dataset(request: HtmxRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     row = parse_whole_number(request.GET.get("step", ""))
     content = build_content_of_run(run, row=row)
-    form = RunExampleForm(content, request.user, request.POST or None)
+    form = RunExampleForm(run, content, request.user, request.POST or None)
     if form.is_valid():
         try:
             example = add_run_to_dataset(

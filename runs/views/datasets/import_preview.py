@@ -64,7 +64,7 @@ class ImportPreview(NamedTuple):
 
 def build_import_preview(dataset: Dataset, upload: DatasetUpload) -> ImportPreview:
     table, mapping = load_file_table(upload), load_import_mapping(upload)
-    plan = plan_dataset_import(dataset, table, mapping)
+    plan = plan_dataset_import(dataset, table, mapping, by=upload.owner)
     first = table.rows[0]
     return ImportPreview(
         format_label=FORMAT_LABELS[upload.file_format],

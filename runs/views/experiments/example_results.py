@@ -4,6 +4,7 @@ The database adds up the runs of each example, so that the page reads a row for 
 10,000 examples, and their runs only for those that it shows.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from decimal import Decimal
@@ -28,6 +29,7 @@ class ExampleResult(NamedTuple):
     number: int
     done: int
     """Numbers of runs."""
+    not_passed: int
     without_answer: int
     unscored: int
     running: int
@@ -38,6 +40,8 @@ class ExampleResult(NamedTuple):
     smallest: float
     """Difference of a candidate to the baseline, each the mean of its repetitions."""
     largest: float
+    lowest: float
+    """Points of the worst candidate, the mean of its repetitions; infinite for none."""
 
 
 def load_example_results(
@@ -52,6 +56,7 @@ def load_example_results(
     rows = experiment.cells.order_by("example__number").values("example")
     found = rows.annotate(
         done=count_cells(Q(state=State.DONE)),
+        not_passed=count_cells(Q(passed=False)),
         without_answer=count_cells(HAS_NO_ANSWER),
         scored=Count(points, filter=IS_OVER & ~HAS_NO_ANSWER),
         over=count_cells(IS_OVER),
@@ -61,9 +66,10 @@ def load_example_results(
         longest=Max("seconds"),
         **means,
     )
-    names = ("example", "example__number", "done", "without_answer", "scored", "over")
     columns = found.values_list(
-        *(*names, "running", "waiting", "sum_cost", "longest", *means)
+        *("example", "example__number", "done", "not_passed", "without_answer"),
+        *("scored", "over", "running", "waiting", "sum_cost", "longest"),
+        *means,
     )
     return [build_result(*row) for row in columns]
 
@@ -86,6 +92,7 @@ def build_result(  # the columns of the query
     pk: int,
     number: int,
     done: int,
+    not_passed: int,
     without_answer: int,
     scored: int,
     over: int,
@@ -96,6 +103,7 @@ def build_result(  # the columns of the query
     baseline: float | None,
     *others: float | None,
 ) -> ExampleResult:
+    points = [one for one in (baseline, *others) if one is not None]
     changes = [0.0]
     if baseline is not None:
         changes = [one - baseline for one in others if one is not None] or changes
@@ -103,6 +111,7 @@ def build_result(  # the columns of the query
         pk,
         number,
         done,
+        not_passed,
         without_answer,
         over - without_answer - scored,
         running,
@@ -111,6 +120,7 @@ def build_result(  # the columns of the query
         seconds or 0.0,
         min(changes),
         max(changes),
+        min(points, default=math.inf),
     )
 
 

@@ -23,8 +23,12 @@ class ExperimentProgress(NamedTuple):
     """Of them, those that a worker executes."""
     limited: int
     """Of them, those that wait for a limit of their agent or provider."""
+    asking: int
+    """Of them, those that wait for an approval or a decision."""
+    without_provider: int
+    """Of them, those whose provider is unavailable or has asked for a pause."""
     seconds_left: float | None
-    """None if no run has been scored yet, or nothing is left."""
+    """None if no run has been scored yet, nothing is left, or nobody knows."""
 
     @property
     def over(self) -> int:
@@ -34,13 +38,19 @@ class ExperimentProgress(NamedTuple):
 def load_progress(experiment: Experiment) -> ExperimentProgress:
     over = experiment.cells.filter(state__in=(State.DONE, State.REFUSED)).order_by()
     ended = dict(over.values_list("candidate").annotate(Count("pk")))
-    is_limited = Q(run__status=Run.Status.WAITING) & ~Q(run__waiting_for="")
+    is_waiting = Q(run__status=Run.Status.WAITING)
+    asking = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
+    is_away = Q(run__waiting_for="", run__waiting_since__isnull=False)
     started: dict[str, int] = experiment.cells.filter(state=State.STARTED).aggregate(
         unfinished=Count("pk"),
         running=Count("pk", filter=Q(run__status=Run.Status.RUNNING)),
-        limited=Count("pk", filter=is_limited),
+        limited=Count("pk", filter=is_waiting & ~Q(run__waiting_for="")),
+        asking=Count("pk", filter=Q(run__status__in=asking)),
+        without_provider=Count("pk", filter=is_waiting & is_away),
     )
     left = experiment.total - sum(ended.values()) if experiment.is_running else 0
+    if started["asking"] or started["without_provider"]:
+        left = 0  # nobody knows how long that takes
     return ExperimentProgress(
         ended, **started, seconds_left=estimate_seconds(experiment, runs=left)
     )

@@ -27,6 +27,10 @@ from runs.services.evaluation.judge_requests import list_judges_with_requests
 from runs.services.evaluation.run_scores import RunScoreEntry, load_annotations
 from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.services.tool_modes.changed_tools import find_changed_tools
+from runs.ui.evaluation.earlier_messages import (
+    EarlierMessages,
+    build_earlier_messages,
+)
 from runs.ui.evaluation.evaluator_labels import (
     get_evaluator_kind_label,
     get_score_label,
@@ -47,6 +51,7 @@ FILTERS = {
     "": gettext_lazy("All"),
     "worse": gettext_lazy("Worse"),
     "better": gettext_lazy("Better"),
+    "below": gettext_lazy("Not passed"),
     "failed": gettext_lazy("Failed"),
     "unscored": gettext_lazy("Not scored"),
     "tools": gettext_lazy("Tools differ"),
@@ -57,6 +62,7 @@ SORTS = {
     "number": gettext_lazy("Number"),
     "worse": gettext_lazy("Largest drop"),
     "better": gettext_lazy("Largest rise"),
+    "score": gettext_lazy("Lowest score"),
     "cost": gettext_lazy("Highest cost"),
     "time": gettext_lazy("Longest time"),
 }
@@ -202,6 +208,8 @@ def filter_results(results: list[ExampleResult], key: str) -> list[ExampleResult
             return [one for one in results if one.smallest < -EQUAL]
         case "better":
             return [one for one in results if one.largest > EQUAL]
+        case "below":
+            return [one for one in results if one.not_passed]
         case "failed":
             return [one for one in results if one.without_answer]
         case "unscored":
@@ -224,6 +232,8 @@ def sort_results(found: list[ExampleResult], sort: str) -> list[ExampleResult]:
             return sorted(found, key=lambda one: one.smallest)
         case "better":
             return sorted(found, key=lambda one: -one.largest)
+        case "score":
+            return sorted(found, key=lambda one: one.lowest)
         case "cost":
             return sorted(found, key=lambda one: -one.cost)
         case "time":
@@ -327,6 +337,8 @@ class SelectedCell(NamedTuple):
 
     cell: ExperimentRun
     letter: str
+    earlier: EarlierMessages | None
+    """What the model saw of a conversation before, if the user may see the run."""
     answer: str
     difference: SafeString
     """The answer with what differs from the expected one marked; empty without one."""
@@ -379,6 +391,9 @@ def load_selected_cell(
     return SelectedCell(
         cell=cell,
         letter=LETTERS[cell.candidate.position],
+        earlier=build_earlier_messages(cell.run)
+        if cell.run and is_run_visible
+        else None,
         answer=answer,
         difference=mark_differences(expected, answer)
         if expected and answer

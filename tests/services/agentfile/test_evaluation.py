@@ -61,6 +61,14 @@ def agent() -> Agent:
     return agent
 
 
+def test_a_gate_without_evaluators_is_not_exported_and_not_met(agent):
+    publish_with_gate(agent)
+    agent.gate.evaluators.all().delete()
+
+    assert "gate:" not in export_agentfile(["refunds"])
+    assert load_gate_state(agent, freeze_agent(agent)).status == "missing"
+
+
 def publish_with_gate(agent: Agent, *, wrong: int = 0, reason: str = "") -> None:
     experiment = start_gate_experiment(agent.gate, by=agent.owner)
     finish_experiment(experiment, wrong=wrong)

@@ -22,9 +22,10 @@ from runs.services.annotation.queued_runs import (
     load_queue_progress,
     remove_queued_run,
 )
-from runs.services.datasets.edit import add_examples
+from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.from_run import build_content_of_run
 from runs.services.datasets.save_version import save_dataset_version
+from runs.services.datasets.working_copy import select_working_examples
 from tests.annotation import make_ended_run, make_queue, score_next
 from tests.make import make_agent, make_dataset, make_run, make_user
 from tests.threads import at_once
@@ -182,6 +183,18 @@ def test_a_corrected_answer_becomes_an_example_without_the_calls_of_the_run(ann)
     assert not Example.objects.exists()
 
 
+@pytest.mark.parametrize("answer", ["43.", "42."])
+def test_undo_leaves_an_example_that_another_person_corrected(ann, ben, answer):
+    queue = make_queue(ann, runs=1, people_per_run=2, dataset=make_dataset(ann))
+    score_next(queue, ann, correction="42.", is_added=True)
+    score_next(queue, ben, correction=answer, is_added=True)
+
+    undo_annotation(queue, by=ann)
+
+    example = Example.objects.get()
+    assert (example.expected_answer, example.by) == (answer, ben)
+
+
 def test_undo_leaves_an_example_that_a_version_has(ann):
     dataset = make_dataset(ann)
     queue = make_queue(ann, runs=1, dataset=dataset)
@@ -203,6 +216,112 @@ def test_an_example_with_the_same_input_gets_the_answer(ann):
 
     example = Example.objects.get()
     assert (example.expected_answer, example.tags) == ("42.", ["t"])
+
+
+def make_queue_with_example(owner, answer: str, *, people: int = 1, **columns):
+    """Make a queue of one run, and a saved example with the same input."""
+    dataset = make_dataset(owner)
+    queue = make_queue(owner, runs=1, people_per_run=people, dataset=dataset)
+    known = build_content_of_run(queue.items.get().run)
+    columns = {"expected_answer": answer, **columns}
+    add_examples(dataset, [known.model_copy(update=columns)], by=owner)
+    save_dataset_version(dataset, seen=0, by=owner)
+    return queue
+
+
+def answers_of(queue) -> list[str]:
+    return [row.expected_answer for row in select_working_examples(queue.dataset)]
+
+
+def test_undo_restores_the_answer_of_an_example_that_was_saved(ann, ben):
+    queue = make_queue_with_example(ann, "ORIGINAL", tags=("t",))
+    score_next(queue, ben, correction="LIN 2", is_added=True)
+    assert answers_of(queue) == ["LIN 2"]
+
+    undo_annotation(queue, by=ben)
+
+    example = Example.objects.get()  # without an unsaved change
+    assert (example.expected_answer, example.tags) == ("ORIGINAL", ["t"])
+    assert (example.change, example.by) == ("", ann)
+
+
+def test_undo_restores_an_unsaved_answer_of_somebody_else_who_can_undo_it(ann, ben):
+    queue = make_queue_with_example(ann, "ORIGINAL", people=2)
+    score_next(queue, ann, correction="First.", is_added=True)
+    score_next(queue, ben, correction="Second.", is_added=True)
+
+    undo_annotation(queue, by=ben)
+    assert answers_of(queue) == ["First."]
+    undo_annotation(queue, by=ann)
+    assert answers_of(queue) == ["ORIGINAL"]
+
+
+def test_undo_leaves_an_edited_example_that_somebody_else_has_changed(ann, ben):
+    queue = make_queue_with_example(ann, "ORIGINAL", people=2)
+    score_next(queue, ann, correction="First.", is_added=True)
+    score_next(queue, ben, correction="Second.", is_added=True)
+
+    undo_annotation(queue, by=ann)
+
+    assert answers_of(queue) == ["Second."]
+
+
+def test_undo_leaves_an_edited_example_that_a_version_has(ann):
+    queue = make_queue_with_example(ann, "ORIGINAL")
+    score_next(queue, ann, correction="LIN 2", is_added=True)
+    save_dataset_version(queue.dataset, seen=1, by=ann)
+
+    undo_annotation(queue, by=ann)
+
+    assert answers_of(queue) == ["LIN 2"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_undo_undoes_all_corrections_of_a_run_that_was_scored_again(ann, is_known):
+    if is_known:
+        queue = make_queue_with_example(ann, "ORIGINAL")
+    else:
+        queue = make_queue(ann, runs=1, dataset=make_dataset(ann))
+    item = score_next(queue, ann, correction="First.", is_added=True)
+    second = AnnotationContent(4, correction="Second.", is_added=True)
+    submit_annotation(item, second, by=ann)
+    assert answers_of(queue) == ["Second."]
+
+    undo_annotation(queue, by=ann)
+    assert answers_of(queue) == ["ORIGINAL"] * is_known
+
+
+def test_undo_after_undo_restores_what_the_example_was_before_the_last_score(ann, ben):
+    queue = make_queue_with_example(ann, "ORIGINAL")
+    item = score_next(queue, ben, correction="First.", is_added=True)
+    undo_annotation(queue, by=ben)
+    edited = build_content_of_run(item.run)
+    edit_example(queue.dataset, 1, edited, by=ann)
+    score_next(queue, ben, correction="Second.", is_added=True)
+
+    undo_annotation(queue, by=ben)
+
+    assert answers_of(queue) == [edited.expected_answer]
+
+
+def test_undo_removes_an_example_that_an_older_version_added(ann):
+    queue = make_queue(ann, runs=1, dataset=make_dataset(ann))
+    score_next(queue, ann, correction="42.", is_added=True)
+    Annotation.objects.update(example_edit=None)
+
+    undo_annotation(queue, by=ann)
+
+    assert answers_of(queue) == []
+
+
+def test_undo_leaves_an_example_that_another_score_has_added_too(ann, ben):
+    queue = make_queue(ann, runs=1, people_per_run=2, dataset=make_dataset(ann))
+    score_next(queue, ann, correction="42.", is_added=True)
+    score_next(queue, ben, 1, is_added=True)
+
+    undo_annotation(queue, by=ann)
+
+    assert answers_of(queue) == ["42."]
 
 
 @pytest.mark.parametrize("reason", ["archived", "of somebody else"])

@@ -48,6 +48,15 @@ def imported(dataset: Dataset, text: str, duplicates: str = "skip") -> ImportCou
     return import_upload(dataset, upload, by=dataset.owner)
 
 
+def planned(dataset, upload):
+    return plan_dataset_import(
+        dataset,
+        load_file_table(upload),
+        load_import_mapping(upload),
+        by=dataset.owner,
+    )
+
+
 def answers(dataset: Dataset) -> dict[int, str]:
     rows = dataset.examples.order_by("number")
     return dict(rows.values_list("number", "expected_answer"))
@@ -103,6 +112,24 @@ def test_a_source_run_with_a_time_is_the_run_created_then(cell, is_found):
     assert dataset.examples.get().source_run == (run if is_found else None)
 
 
+def test_rows_of_different_conversations_are_no_duplicates():
+    dataset = make_dataset()
+    one, two = (
+        make_run(owner=dataset.owner, given_turns=[[text, "Sure."]])
+        for text in ("Delete it?", "Keep it?")
+    )
+    content = ExampleContent(inputs={"input": "yes"}, expected_answer="old")
+    add_examples(dataset, [content, content], by=dataset.owner, runs=[one, two])
+    upload = uploaded(
+        dataset, f"input,answer,run\nyes,A,{one.pk}\nyes,B,{two.pk}\nyes,C,\n"
+    )
+
+    plan = planned(dataset, upload)
+
+    same = [(row.same_as, row.repeats_line) for row in plan.rows]
+    assert same == [(1, None), (2, None), (None, None)]
+
+
 def test_each_source_run_that_is_lost_is_counted():
     dataset = make_dataset()
     run = make_run(owner=dataset.owner)
@@ -112,7 +139,7 @@ def test_each_source_run_that_is_lost_is_counted():
     table = parse_dataset_file("a.csv", text.encode()).table
     mapping = guess_mapping(table.columns, ["input"])
 
-    plan = plan_dataset_import(dataset, table, mapping)
+    plan = plan_dataset_import(dataset, table, mapping, by=dataset.owner)
 
     assert count_missing_source_runs(plan.rows, dataset.owner) == len(lost)
     found = find_source_runs(plan.rows, dataset.owner)
@@ -147,9 +174,7 @@ def test_rows_without_an_input_are_named_and_skipped():
     dataset = make_dataset(input_names=["input", "city"])
     upload = uploaded(dataset, "input,city\na,Oslo\nb,\n,Rome\nc,Bonn\n")
 
-    plan = plan_dataset_import(
-        dataset, load_file_table(upload), load_import_mapping(upload)
-    )
+    plan = planned(dataset, upload)
 
     assert [row.content.inputs["input"] for row in plan.new] == ["a", "c"]
     assert plan.missing == {"city": [3], "input": [4]}
@@ -160,9 +185,7 @@ def test_an_example_of_an_export_may_lack_an_input_but_not_all():
     head = "input,city,expected_answer,expected_calls,tags,source_run\n"
     upload = uploaded(dataset, f"{head}a,Oslo,,,,\nb, ,B,,,\n,,C,,,\n")
 
-    plan = plan_dataset_import(
-        dataset, load_file_table(upload), load_import_mapping(upload)
-    )
+    plan = planned(dataset, upload)
 
     inputs = [row.content.inputs for row in plan.new]
     assert inputs == [{"input": "a", "city": "Oslo"}, {"input": "b"}]
@@ -175,9 +198,7 @@ def test_rows_with_calls_or_tags_that_cannot_be_read_are_named_and_skipped():
         dataset, 'input,calls,tags\na,"get {",x\nb,get,' + "y" * 41 + "\n"
     )
 
-    plan = plan_dataset_import(
-        dataset, load_file_table(upload), load_import_mapping(upload)
-    )
+    plan = planned(dataset, upload)
 
     assert [row.line for row in plan.invalid] == [2, 3]
     assert plan.rows == []
@@ -256,6 +277,7 @@ def test_a_listed_call_that_cannot_be_read_is_refused(text):
 @pytest.mark.parametrize(
     ("text", "tags"),
     [
+        ('[2024, 1.5, "x"]', ("2024", "1.5", "x")),
         ('["shipping", "order"]', ("shipping", "order")),
         ("[]", ()),
         ("a, b, a", ("a", "b")),

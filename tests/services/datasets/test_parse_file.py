@@ -76,9 +76,24 @@ def test_a_hundred_thousand_rows_are_refused():
         parsed("q\n" + "x\n" * 100_000)
 
 
-def test_a_file_that_is_no_text_is_refused():
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"q\n\xff\xfe\xfd", id="bytes"),
+        pytest.param("q,a\nx,y\n".encode("utf-16-le"), id="utf-16 without a mark"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(content):
     with pytest.raises(DatasetFileRefused, match="not UTF-8 text"):
-        parse_dataset_file("a.csv", b"q\n\xff\xfe\xfd")
+        parse_dataset_file("a.csv", content)
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;"])
+def test_a_declared_separator_is_not_the_heading(first):
+    table = parse_dataset_file("a.csv", f"{first}\r\nq;a\r\nx,1;y\r\n".encode()).table
+
+    assert (table.columns, table.rows) == (("q", "a"), (("x,1", "y"),))
+    assert table.lines == (3,)
 
 
 def test_a_file_that_is_too_large_is_not_read():

@@ -40,6 +40,28 @@ def score(run, kind, example=EXAMPLE, *, by=None, options=None, **config):
     )
 
 
+def test_the_records_of_a_conversation_have_what_the_model_saw(
+    django_assert_num_queries,
+):
+    owner = make_user()
+    first = make_scored_run(owner, inputs={"input": "Book A or B?"}, output="Which?")
+    runs = [
+        make_scored_run(owner, turn_ids=[first.pk]),
+        make_scored_run(owner, turn_ids=[first.pk], given_turns=[["B.", None]]),
+        make_scored_run(owner),
+    ]
+
+    with django_assert_num_queries(3):
+        records = load_evaluation_records(runs)
+
+    said = [
+        [(one.role, one.text) for one in records[run.pk].earlier_messages]
+        for run in runs
+    ]
+    earlier = [("user", "Book A or B?"), ("assistant", "Which?")]
+    assert said == [earlier, [*earlier, ("user", "B.")], []]
+
+
 def test_the_record_has_what_the_run_has_done(django_assert_num_queries):
     run = make_scored_run(input_tokens=90, output_tokens=10, cost="0.25")
     call = make_call(run, elapsed=1.5, first_token=0.5)

@@ -54,7 +54,14 @@ from tests.experiments import (
     make_revision,
     turn,
 )
-from tests.make import make_agent, make_dataset, make_run, make_user
+from tests.make import (
+    make_agent,
+    make_call,
+    make_dataset,
+    make_run,
+    make_step,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -227,6 +234,7 @@ def test_a_run_that_failed_without_a_message_is_a_whole_sentence():
 def test_a_stopped_experiment_scores_what_runs_and_resumes_what_is_missing():
     experiment = make_experiment(3, concurrency=1)
     turn(experiment)
+    Run.objects.update(model_calls=1)
     assert stop_experiment(experiment, by=experiment.owner)
     end_runs(experiment)
 
@@ -241,6 +249,57 @@ def test_a_stopped_experiment_scores_what_runs_and_resumes_what_is_missing():
         end_runs(experiment)
     assert turn(experiment).status == "done"
     assert Run.objects.count() == 3
+
+
+def test_a_stop_cancels_runs_that_wait_and_have_cost_nothing():
+    experiment = make_experiment(4, concurrency=4)
+    turn(experiment)
+    queued, away, paid, busy = Run.objects.order_by("pk")
+    times = {"started_at": timezone.now(), "fence": 1}
+    Run.objects.filter(pk=away.pk).update(status="waiting", **times)
+    Run.objects.filter(pk=paid.pk).update(status="waiting", model_calls=1, **times)
+    Run.objects.filter(pk=busy.pk).update(
+        status="running", lease_until=timezone.now() + timedelta(seconds=30), **times
+    )
+
+    stop_experiment(experiment, by=experiment.owner)
+
+    statuses = Run.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["canceled", "canceled", "waiting", "running"]
+    assert set(experiment.cells.values_list("state", "run")) == {
+        ("waiting", None),
+        ("started", paid.pk),
+        ("started", busy.pk),
+    }
+    stopped = Experiment.objects.get(pk=experiment.pk)
+    resume_experiment(stopped, by=experiment.owner, budget=None)
+    turn(stopped)
+    assert Run.objects.filter(status="queued").count() == 2
+    assert not experiment.cells.filter(state="waiting").exists()
+
+
+def test_a_stopped_experiment_of_which_nothing_is_missing_ends():
+    experiment = make_experiment(2, concurrency=2)
+    turn(experiment)
+    Run.objects.update(model_calls=1)
+    stop_experiment(experiment, by=experiment.owner)
+    assert turn(experiment).status == "stopped"
+    end_runs(experiment)
+
+    assert turn(experiment).status == "done"
+    assert claim_experiment() is None
+
+
+def test_waiting_for_people_and_limits_does_not_make_a_run_slow():
+    experiment = make_experiment(1)
+    turn(experiment)
+    run = Run.objects.get()
+    call = make_call(run, elapsed=1.5)
+    make_step(run, call=call, elapsed=0.5)
+    end_runs(experiment, started_at=timezone.now() - timedelta(hours=1))
+    turn(experiment)
+
+    assert experiment.cells.get().seconds == pytest.approx(2)
 
 
 def test_a_used_up_budget_stops_it():

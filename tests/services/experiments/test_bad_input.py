@@ -157,7 +157,8 @@ def test_many_waiting_runs_of_an_archived_agent_do_not_hold_up_the_others():
     assert experiment.status == "stopped"
 
 
-def test_a_comparison_stops_when_its_baseline_is_archived():
+def test_a_comparison_stops_when_its_baseline_is_archived(monkeypatch):
+    monkeypatch.setattr("runs.llm.retry.BASE_DELAY", 0.01)
     owner = make_user()
     archived, kept = make_agent(owner), make_agent(owner)
     slug = make_provider(owner).slug

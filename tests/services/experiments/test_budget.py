@@ -1,5 +1,6 @@
 """The budget of an experiment: of its runs, and of the judges that score them."""
 
+import threading
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -121,15 +122,30 @@ def test_the_price_of_the_first_verdict_limits_those_in_flight(judge):
     assert len(judge.requests) == MOST_VERDICTS
 
 
-def test_few_runs_are_started_before_the_first_verdict(judge):
-    experiment = judge_experiment(judge, 60, concurrency=3)
-    claimed, threads = claim_experiment(), ScoringThreads()
-    for _ in range(4):
-        advance_experiment(claimed, slow=threads)
-        end_runs(experiment)
+def test_few_runs_are_started_before_the_first_verdict():
+    may_answer = threading.Event()
 
-    assert experiment.cells.exclude(state="waiting").count() == 3
-    wait_until(lambda: not threads.list_cells(experiment.pk))
+    def answer_when_allowed(request: object) -> dict:
+        assert may_answer.wait(60)
+        return {"content": GOOD}
+
+    with model_server(script=answer_when_allowed) as judge:
+        experiment = judge_experiment(judge, 60, concurrency=3)
+        claimed, threads = claim_experiment(), ScoringThreads()
+
+        def count_started_after_turns() -> int:
+            for _ in range(4):
+                advance_experiment(claimed, slow=threads)
+                end_runs(experiment)
+            return experiment.cells.exclude(state="waiting").count()
+
+        before = count_started_after_turns()
+        may_answer.set()
+        wait_until(lambda: not threads.list_cells(experiment.pk))
+
+        assert before == 3
+        assert count_started_after_turns() == MOST_VERDICTS
+        wait_until(lambda: not threads.list_cells(experiment.pk))
 
 
 def test_runs_are_not_started_for_verdicts_that_are_too_expensive(judge):

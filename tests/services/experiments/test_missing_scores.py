@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from runs.models import Evaluator, Experiment, ExperimentRun, Score
+from runs.models import Evaluator, Experiment, ExperimentRun, Run, Score
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
@@ -160,6 +160,7 @@ def test_runs_that_are_scored_after_a_stop_count():
 def test_a_stopped_experiment_without_new_scores_has_one_more_turn():
     experiment = make_plain_experiment()
     turn(experiment)
+    Run.objects.update(model_calls=1)
     stop_experiment(experiment, by=experiment.owner)
     end_runs(experiment)
     turn(experiment)

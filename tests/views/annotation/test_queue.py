@@ -1,10 +1,16 @@
 """Annotation queues: settings, adding runs, the page, and scoring."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from runs.models import Annotation, AnnotationQueue, Example, RunScore, ScoredRun
 from runs.services.annotation.annotate import AnnotationContent, add_example_of
+from runs.services.annotation.claim import claim_next_run
+from runs.services.annotation.queued_runs import add_runs_to_queue
+from runs.services.datasets.from_run import add_runs_to_dataset
 from tests.annotation import make_ended_run, make_queue, score_next
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_run, make_step, make_user
@@ -262,6 +268,63 @@ def test_skip_undo_and_the_reservation(client, ann):
     assert "ben has scored this run" in lost.content.decode()
 
 
+OPEN_TO_ALL = "Not reserved: someone else may score this run, too."
+RESERVED = "ben has reserved this run. You cannot score it now."
+
+
+def reserved_part(page: str) -> str:
+    return page.split('id="queue-reserved"')[1].split("</form>")[0]
+
+
+def test_a_page_says_who_has_reserved_the_run(client, ann):
+    queue = make_queue(ann, runs=1)
+    url = f"/queues/{queue.pk}/runs/{queue.items.get().pk}/"
+    assert OPEN_TO_ALL in reserved_part(page_of(client, url))
+    claim_next_run(queue, by=make_user("ben"))
+
+    opened = reserved_part(page_of(client, url))
+    renewed = client.post(f"{url}keep/", headers={"HX-Request": "true"}).text
+
+    for part in (opened, renewed):
+        assert RESERVED in part
+        assert OPEN_TO_ALL not in part
+        assert "hx-trigger" not in part
+    assert not Annotation.objects.filter(by=ann).exists()
+
+
+def test_a_page_says_who_has_taken_over_an_expired_reservation(client, ann):
+    queue = make_queue(ann, runs=1)
+    url = start(client, queue)
+    past = timezone.now() - timedelta(hours=1)
+    Annotation.objects.update(claimed_until=past)
+    claim_next_run(queue, by=make_user("ben"))
+
+    part = reserved_part(page_of(client, url))
+
+    assert RESERVED in part
+    assert "Reserved for you" not in part
+
+
+def test_a_page_of_a_scored_run_names_the_person_who_has_reserved_it(client, ann):
+    queue = make_queue(ann, runs=1, people_per_run=2)
+    claim_next_run(queue, by=make_user("ben"))
+    item = score_next(queue, make_user("cleo"))
+
+    url = f"/queues/{queue.pk}/runs/{item.pk}/"
+    assert RESERVED in reserved_part(page_of(client, url))
+    score_next(queue, User.objects.get(username="ben"))
+    scored = "ben has scored this run. You cannot score it now."
+    assert scored in reserved_part(page_of(client, url))
+
+
+def test_a_run_with_room_for_another_person_is_open_to_all(client, ann):
+    queue = make_queue(ann, runs=1, people_per_run=2)
+    item = claim_next_run(queue, by=make_user("ben"))
+
+    url = f"/queues/{queue.pk}/runs/{item.pk}/"
+    assert OPEN_TO_ALL in reserved_part(page_of(client, url))
+
+
 def test_the_changes_of_a_correction_are_marked_by_word(client, ann):
     queue = make_queue(ann, runs=1)
     url = start(client, queue)
@@ -297,6 +360,41 @@ def test_a_correction_is_added_to_the_dataset(client, ann):
     client.post(url, {"mark": 2, "correction": "42.\r\n", "is_added": "on"})
 
     assert Example.objects.get().expected_answer == "42."
+
+
+def is_add_checked(page: str) -> bool:
+    box = page.split('name="is_added"')[1].split("data-adds")[0]
+    return " checked" in box
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_add_to_dataset_is_still_checked_after_undo(client, ann, is_known):
+    dataset = make_dataset(ann)
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    if is_known:
+        add_runs_to_dataset([queue.items.get().run], dataset, by=ann)
+    url = start(client, queue)
+    assert not is_add_checked(page_of(client, url))
+    client.post(url, {"mark": 2, "correction": "42.", "is_added": "on"})
+
+    client.post(f"/queues/{queue.pk}/undo/")
+
+    page = page_of(client, url)
+    assert is_add_checked(page)
+    assert "42.</textarea>" in page
+
+
+def test_add_to_dataset_stays_cleared_after_undo(client, ann):
+    queue = make_queue(ann, runs=1, dataset=make_dataset(ann))
+    url = start(client, queue)
+    client.post(url, {"mark": 2, "correction": "42.", "is_added": "on"})
+    client.post(f"/queues/{queue.pk}/undo/")
+
+    client.post(url, {"mark": 2, "correction": "42."})
+    client.post(f"/queues/{queue.pk}/undo/")
+
+    assert not is_add_checked(page_of(client, url))
+    assert not Example.objects.exists()
 
 
 def test_a_bad_answer_without_a_correction_is_not_expected(client, ann):
@@ -374,3 +472,31 @@ def test_a_queue_that_is_done_leads_to_runs_with_different_scores(client, ann):
     assert "All 2 runs are scored." in note
     assert 'href="?show=differ"' in note
     assert "Review the run with different scores" in " ".join(note.split())
+
+
+def test_the_earlier_messages_of_a_conversation_are_above_the_input(client, ann):
+    run = make_ended_run(
+        make_agent(ann), "yes", given_turns=[["Delete <it>?", "It is **gone** then."]]
+    )
+    queue = make_queue(ann)
+    add_runs_to_queue(queue, [run], by=ann)
+
+    page = page_of(client, start(client, queue))
+
+    assert "2 earlier messages" in page
+    assert "Delete &lt;it&gt;?" in page
+    assert "It is <strong>gone</strong> then." in page
+
+
+def test_only_the_last_messages_of_a_long_conversation_are_shown(client, ann):
+    turns = [[f"question {n}.", f"answer {n}."] for n in range(40)]
+    queue = make_queue(ann)
+    run = make_ended_run(make_agent(ann), "yes", given_turns=turns)
+    add_runs_to_queue(queue, [run], by=ann)
+
+    page = page_of(client, start(client, queue))
+
+    assert "80 earlier messages" in page
+    assert "the last 20 are" in page
+    assert "question 30." in page
+    assert "question 29." not in page

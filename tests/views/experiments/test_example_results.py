@@ -1,5 +1,6 @@
 """What the database adds up for the table, against the same in Python."""
 
+import math
 import random
 from collections import defaultdict
 from statistics import fmean
@@ -81,12 +82,15 @@ def test_results_are_those_of_the_runs(experiment):
         assert one.unscored == sum(
             cell.passed is None and cell.score is None for cell in answered
         )
+        assert one.not_passed == sum(cell.passed is False for cell in every)
         assert one.done == sum(cell.state == "done" for cell in every)
         assert one.running == sum(cell.state == "started" for cell in every)
         assert one.waiting == sum(cell.state == "waiting" for cell in every)
         assert one.cost == sum(cell.cost for cell in every)
         assert one.seconds == max(cell.seconds or 0 for cell in every)
         baseline, *others = (average(cells[one.pk][pk]) for pk in candidates)
+        known = [mean for mean in (baseline, *others) if mean is not None]
+        assert one.lowest == pytest.approx(min(known, default=math.inf))
         changes = [
             mean - baseline
             for mean in others

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -27,13 +26,20 @@ from runs.services.experiments.report import build_experiment_report
 from runs.views.experiments import results
 from runs.views.experiments.progress import load_progress
 from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
-from tests.make import make_agent, make_run, make_step, make_user, make_version
+from tests.make import (
+    make_agent,
+    make_call,
+    make_run,
+    make_step,
+    make_user,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
 ANSWERS = [("yes", "no", "yes"), ("yes", "yes", "no")]
 """Of version 1 and of the draft, for examples 1 to 3."""
-SECONDS = [timedelta(seconds=n) for n in (1, 9, 4)]
+SECONDS = [1, 9, 4]
 
 
 def make_compared(owner, agent=None, temperature=None, **plan) -> Experiment:
@@ -62,8 +68,13 @@ def experiment(ann) -> Experiment:
         answers = ANSWERS[cell.candidate.position]
         end_run(cell, answers[cell.example.number - 1])
         number = cell.example.number
-        ended = Run.objects.get(pk=cell.run_id).started_at + SECONDS[number - 1]
-        Run.objects.filter(pk=cell.run_id).update(cost=number, ended_at=ended)
+        make_call(
+            Run.objects.get(pk=cell.run_id),
+            elapsed=SECONDS[number - 1],
+            input_tokens=0,
+            output_tokens=0,
+        )
+        Run.objects.filter(pk=cell.run_id).update(cost=number)
     return turn(found)
 
 
@@ -83,6 +94,7 @@ def numbers(page: str) -> list[int]:
         ("better", [2, 1, 3]),
         ("cost", [3, 2, 1]),
         ("time", [2, 3, 1]),
+        ("score", [2, 3, 1]),
         ("other", [1, 2, 3]),
     ],
 )
@@ -92,6 +104,22 @@ def test_examples_are_sorted(client, experiment, sort, expected):
     assert numbers(page) == expected
     known = sort if sort != "other" else "number"
     assert f'<option value="{known}" selected>' in page
+
+
+def test_the_lowest_score_is_that_of_the_worst_candidate(client, experiment):
+    experiment.cells.update(passed=None, score=0.5)
+    second = experiment.cells.filter(example__number=2).order_by("place")
+    experiment.cells.filter(pk=second.last().pk).update(score=0.1)
+
+    assert numbers(page_of(client, experiment, "?sort=score")) == [2, 1, 3]
+
+
+def test_examples_that_did_not_pass_are_shown_alone(client, experiment):
+    page = page_of(client, experiment, "?show=below")
+
+    assert numbers(page) == [2, 3]
+    experiment.cells.exclude(example__number=2).update(passed=True)
+    assert numbers(page_of(client, experiment, "?show=below")) == [2]
 
 
 def test_links_keep_the_order_and_the_filter(client, experiment):
@@ -498,3 +526,35 @@ def test_repetitions_do_not_narrow_the_interval(ann):
 
     assert intervals[0] == pytest.approx(intervals[1])
     assert intervals[0] == pytest.approx((0.3006, 0.9544), abs=1e-4)
+
+
+def test_the_conversation_before_a_run_is_above_its_input(client, experiment):
+    cell = experiment.cells.order_by("place").first()
+    said = [["Delete <it>?", "**Sure?**"]]
+    Run.objects.filter(pk=cell.run_id).update(given_turns=said)
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "2 earlier messages" in page
+    assert "Delete &lt;it&gt;?" in page
+    assert "<strong>Sure?</strong>" in page
+
+
+def test_the_page_says_which_runs_wait_for_people_or_a_provider(client, ann):
+    experiment = make_compared(ann)
+    turn(experiment)
+    first, second, third = Run.objects.order_by("pk")[:3]
+    now = timezone.now()
+    times = {"started_at": now, "fence": 1}
+    approval, decision = "awaiting_approval", "awaiting_decision"
+    Run.objects.filter(pk=first.pk).update(status=approval, **times)
+    Run.objects.filter(pk=second.pk).update(status=decision, **times)
+    Run.objects.filter(pk=third.pk).update(status="waiting", waiting_since=now, **times)
+
+    page = " ".join(strip_tags(page_of(client, experiment)).split())
+
+    assert "2 runs wait for an approval or a decision." in page
+    assert (
+        "1 run waits for a provider that is unavailable or limits its requests." in page
+    )
+    assert load_progress(experiment).seconds_left is None

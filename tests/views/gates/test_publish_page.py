@@ -87,6 +87,8 @@ def test_a_gate_that_is_not_met_shows_each_rule_and_asks_for_a_reason(client, ag
     short = client.post(f"/agents/{agent.pk}/publish/", {"reason": "Because."})
     assert "Enter a reason of at least 20 characters." in text_of(short)
     assert "Because." in short.content.decode()
+    blank = client.post(f"/agents/{agent.pk}/publish/", {"reason": "\u200b" * 25})
+    assert "Enter a reason of at least 20 characters." in text_of(blank)
 
     client.post(f"/agents/{agent.pk}/publish/", {"reason": REASON})
     assert AgentVersion.objects.latest("number").gate_result["reason"] == REASON
