@@ -16,7 +16,7 @@ from celery.worker import state
 from django.conf import settings
 from django.db import connections
 
-from agentsite.database import WORKER_POOL_SIZE, wait_as_worker
+from agentsite.database import wait_as_worker
 from agentsite.gc_tuning import freeze_gc
 from agentsite.logs import process_fields
 from agentsite.watchdog import CHECK_SECONDS, start_watchdog
@@ -38,16 +38,25 @@ app.set_default()  # otherwise web threads use Celery's default broker
 def set_worker_timeouts(*, conf: Any, **_: object) -> None:
     """Let workers wait longer for broker and database than a web request may."""
     app.amqp.queues.select(settings.WORKER_QUEUES)  # `-Q` selects others
-    wait_as_worker(
-        connections.settings["default"],
-        pool=settings.DATABASE_POOL or WORKER_POOL_SIZE,
-    )
+    wait_as_worker(connections.settings["default"], pool=settings.WORKER_POOL)
     conf.broker_transport_options = {
         **conf.broker_transport_options,
         "socket_timeout": 10,
         "socket_connect_timeout": 5,
         "max_retries": None,
     }
+
+
+@celeryd_init.connect
+def log_received_signals(**_: object) -> None:
+    """Log what the signal handlers of Celery would print as plain text."""
+    from celery.apps import worker  # noqa: PLC0415  (no other process needs it)
+
+    worker.safe_say = log_signal_message
+
+
+def log_signal_message(message: str, *_: object) -> None:
+    logger.info("%s", message)
 
 
 @setup_logging.connect

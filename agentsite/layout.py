@@ -3,8 +3,11 @@
 Standard library only, like `agentsite.supervise`.
 """
 
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -44,3 +47,22 @@ def resolve_data_folder(path: Path) -> Path:
         return (Path.cwd() if IS_INSTALLED else ROOT) / path.expanduser()
     except RuntimeError:
         sys.exit("Your user has no home folder. Set AGENTSITE_DATA to another folder.")
+
+
+@contextmanager
+def exit_if_data_unusable(data: Path) -> Iterator[None]:
+    """Exit with one sentence if the block cannot read or write the data folder."""
+    try:
+        yield
+    except OSError as error:
+        sys.exit(describe_unusable_data(data, error))
+
+
+def describe_unusable_data(data: Path, error: OSError) -> str:
+    """Return why the data folder cannot be used, and what to do."""
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    fix = "Free disk space" if is_full else "Make it a writable folder"
+    return (
+        f"The data folder {data} cannot be used ({error.strerror}). "
+        f"{fix}, or set AGENTSITE_DATA to another folder."
+    )

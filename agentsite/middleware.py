@@ -4,9 +4,19 @@ import re
 import uuid
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.contrib import messages
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
+from django.utils.translation import gettext as _
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
@@ -56,6 +66,36 @@ class TraceContext:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         with receive_traceparent(request.headers.get(HEADER, "")):
             return self.get_response(request)
+
+
+class SignInRequired(LoginRequiredMiddleware):
+    """Redirect to the sign-in, and from there to the page that sent a form.
+
+    The address of the form itself answers no GET.
+    """
+
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]
+    ) -> HttpResponseRedirect:
+        if request.method in ("GET", "HEAD"):
+            return super().handle_no_permission(request, view_func)
+        if "HX-Request" not in request.headers:
+            messages.warning(
+                request, _("You were signed out, so nothing was saved. Sign in again.")
+            )
+        return redirect_to_login(get_sending_page(request))
+
+
+def get_sending_page(request: HttpRequest) -> str:
+    """Return the path of the page of this site that sent a request, or "/"."""
+    sent_by = request.headers.get("HX-Current-URL") or request.headers.get("Referer")
+    try:
+        page = urlsplit(sent_by or "")
+    except ValueError:
+        return "/"
+    if page.netloc != request.get_host():
+        return "/"
+    return urlunsplit(("", "", page.path or "/", page.query, ""))
 
 
 class RequestLogMiddleware:

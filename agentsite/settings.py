@@ -8,7 +8,12 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
 from agentsite import env, layout, translations, watchdog
-from agentsite.database import WEB_POOL_SIZE, InvalidDatabaseUrl, parse_database_url
+from agentsite.database import (
+    WEB_POOL_SIZE,
+    WORKER_POOL_SIZE,
+    InvalidDatabaseUrl,
+    parse_database_url,
+)
 from agentsite.env import is_fernet_key, read_env
 from agentsite.gc_tuning import collect_rarely
 from agentsite.logs import (
@@ -36,8 +41,9 @@ _LOCK_FILE = DATA_DIR / "lock"
 """`make run` writes its address here, for commands that were not given one."""
 _HAS_EXPLICIT_URL = bool(ENV.model_fields_set & {"port", "agentsite_url"})
 PUBLIC_URL = ENV.public_url
-if not _HAS_EXPLICIT_URL and _LOCK_FILE.exists():
-    PUBLIC_URL = _LOCK_FILE.read_text().strip() or PUBLIC_URL
+with layout.exit_if_data_unusable(DATA_DIR):
+    if not _HAS_EXPLICIT_URL and _LOCK_FILE.exists():
+        PUBLIC_URL = _LOCK_FILE.read_text().strip() or PUBLIC_URL
 LEASE_SECONDS = ENV.agentsite_lease_seconds
 HEARTBEAT_SECONDS = LEASE_SECONDS / 3
 SWEEP_SECONDS = ENV.agentsite_sweep_seconds
@@ -75,14 +81,17 @@ if PRIVATE_HOSTS is None:
 
 SECRET_KEY_IS_FILE = not ENV.secret_key
 KEYS_ARE_FILES = not ENV.agentsite_encryption_keys
-SECRET_KEY = ENV.secret_key or read_or_create_secret(
-    DATA_DIR / "secret_key", get_random_secret_key
-)
 _KEYS_FILE = DATA_DIR / "encryption_keys"
-ENCRYPTION_KEYS = (
-    list(ENV.agentsite_encryption_keys)
-    or read_or_create_secret(_KEYS_FILE, lambda: Fernet.generate_key().decode()).split()
-)
+with layout.exit_if_data_unusable(DATA_DIR):
+    SECRET_KEY = ENV.secret_key or read_or_create_secret(
+        DATA_DIR / "secret_key", get_random_secret_key
+    )
+    ENCRYPTION_KEYS = (
+        list(ENV.agentsite_encryption_keys)
+        or read_or_create_secret(
+            _KEYS_FILE, lambda: Fernet.generate_key().decode()
+        ).split()
+    )
 if not ENCRYPTION_KEYS or not all(map(is_fernet_key, ENCRYPTION_KEYS)):
     sys.exit(
         f"The file {_KEYS_FILE} is damaged: it contains invalid keys. "
@@ -163,7 +172,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agentsite.middleware.SignInRequired",
     "runs.htmx.VaryOnHtmx",
     "runs.language.UserLanguageMiddleware",
     "runs.time_zone.ViewerTimeZoneMiddleware",
@@ -240,7 +249,8 @@ WHITENOISE_MIMETYPES = {".webmanifest": "application/manifest+json"}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = translations.LANGUAGES
-LOCALE_PATHS = [translations.find_compiled_catalogs(DATA_DIR)]
+with layout.exit_if_data_unusable(DATA_DIR):
+    LOCALE_PATHS = [translations.find_compiled_catalogs(DATA_DIR)]
 TRANSLATION_SOURCES = translations.SOURCE_DIR
 TIME_ZONE = "UTC"
 USE_I18N = True
@@ -249,6 +259,8 @@ USE_TZ = True
 # Database.
 
 DATABASE_POOL = ENV.agentsite_database_pool
+WEB_POOL = DATABASE_POOL or WEB_POOL_SIZE
+WORKER_POOL = DATABASE_POOL or WORKER_POOL_SIZE
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 try:
     DATABASES = {
@@ -256,7 +268,7 @@ try:
             ENV.database_url,
             password=ENV.database_password,
             data=DATA_DIR,
-            pool=ENV.agentsite_database_pool or WEB_POOL_SIZE,
+            pool=WEB_POOL,
         )
     }
 except InvalidDatabaseUrl as error:

@@ -15,6 +15,7 @@ from runs.services.backup.confirm import (
     confirm_restore,
     count_restored_work,
 )
+from runs.services.retention.rules import load_rules
 
 
 @require_http_methods(["GET", "POST"])
@@ -35,5 +36,10 @@ def restore_confirm(request: HtmxRequest) -> HttpResponse:
     if restore is None:
         messages.info(request, _("The site is not paused."))
         return redirect("home")
-    context = {"form": form, "restore": restore, "work": count_restored_work()}
+    context = {
+        "form": form,
+        "restore": restore,
+        "work": count_restored_work(),
+        "has_retention_rules": not load_rules().is_empty,
+    }
     return render(request, "restore/confirm.html", context)

@@ -127,3 +127,23 @@ def test_a_worker_leaves_the_queues_of_its_helper_alone(broker, monkeypatch):
 
     assert sorted(before) == ["deliveries", "live", "schedules"]
     assert after == ["bulk"]
+
+
+def test_a_signal_is_logged_and_not_printed(tmp_path):
+    code = """
+import os, signal
+from types import SimpleNamespace
+import django; django.setup()
+from celery.apps import worker
+from celery.signals import celeryd_init
+from agentsite.celery import app
+celeryd_init.send(sender="w", conf=app.conf)
+worker.install_worker_term_handler(SimpleNamespace(hostname="w"))
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+    done = run_python(tmp_path, code, AGENTSITE_LOG_FORMAT="json")
+
+    assert done.stdout == ""
+    events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
+    assert events == ["worker: Warm shutdown (MainProcess)"]

@@ -344,7 +344,8 @@ def test_every_way_starts_the_same_commands():
     compose, *others = (READERS[name]({}) for name in READERS)
 
     for other in others:
-        assert other.migrate.command == compose.migrate.command
+        shared = other.migrate.command[: len(compose.migrate.command)]
+        assert shared == compose.migrate.command
         assert sorted(other.worker.command) == sorted(compose.worker.command)
         for word in compose.web.command[:4] + compose.web.command[-4:]:
             assert word in other.web.command

@@ -1,6 +1,7 @@
 """What `manage.py doctor` finds, part by part, on real servers."""
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from io import StringIO
@@ -8,15 +9,19 @@ from io import StringIO
 import pytest
 import redis
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from runs.models import SiteRestore
 from runs.services.doctor import examine, machine, servers, work
 from runs.services.doctor.finding import Finding
+from runs.services.health import direct_connection
+from runs.services.health.queue import measure_queue_health
+from runs.services.health.status import check_health
 from runs.store.database_clock import db_time_from_now
 from tests.fakes.model_server import model_server
+from tests.faults.site import run_python
 from tests.make import make_provider, make_run, make_worker
 from tests.servers import start_redis
 
@@ -105,6 +110,18 @@ def test_a_full_disk_is_reported(monkeypatch, limit, status):
     assert only(machine.check_disk).status == status
 
 
+def test_a_data_folder_that_cannot_be_written_is_reported(settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    assert only(machine.check_data_folder).status == "ok"
+
+    settings.DATA_DIR = tmp_path / "file"
+    settings.DATA_DIR.touch()
+    found = only(machine.check_data_folder)
+
+    assert (found.status, str(settings.DATA_DIR) in found.message) == ("error", True)
+    assert machine.check_data_folder in examine.ALONE
+
+
 def test_a_sandbox_that_does_not_hold_is_reported(settings, monkeypatch):
     assert only(machine.check_sandbox).status == "ok"
 
@@ -119,6 +136,47 @@ def test_a_database_that_works_is_named_with_its_version():
 
     assert found.status == "ok"
     assert found.message.lower().startswith(connection.vendor)
+
+
+@pytest.mark.parametrize(
+    ("host", "cause"),
+    [
+        pytest.param("127.0.0.1:9", "Connection refused", id="closed-port"),
+        pytest.param("no-such-host.invalid", "failed to resolve host", id="host"),
+    ],
+)
+def test_why_a_pool_gets_no_connection_is_named(tmp_path, host, cause):
+    url = f"postgresql://ann:canary-of-a-password@{host}/site"
+    code = "from agentsite.packaging.manage import manage; manage(['doctor', '--json'])"
+
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        run_python(tmp_path, code, DATABASE_URL=url)
+
+    checks = json.loads(ended.value.stdout)["checks"]
+    (found,) = [one for one in checks if one["check"] == "database"]
+    assert found["message"].startswith("The database cannot be used: ")
+    assert cause in found["message"]
+    assert "canary" not in ended.value.stdout + ended.value.stderr
+
+
+@pytest.mark.parametrize("part", ["NAME", "USER"])
+def test_a_missing_database_or_role_is_named(monkeypatch, part):
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no names")
+    wrong = connection.copy()
+    wrong.settings_dict[part] = "nope"
+    monkeypatch.setattr(direct_connection, "connection", wrong)
+
+    assert '"nope"' in direct_connection.find_connection_problem()
+
+
+def test_a_pool_that_is_too_small_is_no_problem_of_the_server(monkeypatch):
+    def wait_for_pool() -> str:
+        raise OperationalError("couldn't get a connection after 3.00 sec")
+
+    monkeypatch.setattr(servers, "_read_version", wait_for_pool)
+
+    assert "couldn't get a connection" in only(servers.check_database_server).message
 
 
 def test_missing_migrations_are_counted():
@@ -140,6 +198,13 @@ def test_more_pools_than_connections_are_a_warning():
         make_worker()
 
     assert only(servers.check_connections).status == "warning"
+
+
+def test_four_workers_and_a_web_server_fit_the_default_of_postgresql(settings):
+    assert servers.count_pool_connections(4) == 20 + 4 * 12
+
+    settings.WEB_POOL = settings.WORKER_POOL = 5
+    assert servers.count_pool_connections(4) == 25
 
 
 @pytest.mark.parametrize(("hours", "status"), [(0, "ok"), (1, "error"), (-1, "error")])
@@ -187,6 +252,18 @@ def test_a_redis_that_loses_or_refuses_messages_is_reported(
     assert (found.status, word in found.message) == (status, True)
 
 
+@pytest.mark.parametrize("query", ["", "?password=wrong"])
+def test_a_missing_or_wrong_password_of_redis_is_named(own_redis, settings, query):
+    own_redis.config_set("requirepass", "right")
+    settings.REDIS_URL += query
+
+    found = only(servers.check_redis)
+
+    assert found.status == "error"
+    assert "password for Redis is missing or wrong" in found.message
+    assert "REDIS_PASSWORD_FILE" in found.fix
+
+
 def test_a_redis_that_is_away_is_reported(settings):
     settings.REDIS_URL = "redis://127.0.0.1:9/0"
 
@@ -206,9 +283,19 @@ def test_workers_that_take_no_runs_are_reported():
 
 
 def test_a_sweeper_that_is_silent_is_reported():
-    make_worker(last_sweep=db_time_from_now(-600))
+    old = db_time_from_now(-900)
+    make_worker(last_sweep=db_time_from_now(-600), started_at=old)
 
     assert "60" in only(work.check_sweep).message
+
+
+def test_a_worker_has_time_for_its_first_sweep():
+    worker = make_worker(started_at=db_time_from_now(-2))
+    assert only(work.check_sweep).status == "ok"
+
+    worker.started_at = db_time_from_now(-60)
+    worker.save()
+    assert only(work.check_sweep).status == "error"
 
 
 def test_a_site_that_is_paused_after_a_restore_is_reported():
@@ -217,6 +304,25 @@ def test_a_site_that_is_paused_after_a_restore_is_reported():
     SiteRestore.objects.create(backup_at=timezone.now())
 
     assert only(work.check_restore).status == "error"
+
+
+@pytest.mark.parametrize(
+    ("confirmed_seconds", "stuck"),
+    [
+        pytest.param(None, 0, id="paused"),
+        pytest.param(5, 0, id="just-confirmed"),
+        pytest.param(300, 1, id="confirmed"),
+    ],
+)
+def test_no_run_is_stuck_while_the_site_is_paused(confirmed_seconds, stuck):
+    make_worker()
+    make_run(queued_at=timezone.now() - timedelta(minutes=5))
+    confirmed = confirmed_seconds and db_time_from_now(-confirmed_seconds)
+    SiteRestore.objects.create(backup_at=timezone.now(), confirmed_at=confirmed)
+
+    assert only(work.check_workers).status == ("error" if stuck else "ok")
+    assert measure_queue_health().stuck == stuck
+    assert ("stuck_runs" in check_health().degraded) is bool(stuck)
 
 
 def test_a_key_that_cannot_be_decrypted_is_reported():

@@ -104,7 +104,7 @@ def test_counts_what_waits_and_who_works(scrape):
     assert (found["workers"], found["worker_threads"]) == (1, 50)
     assert (found["worker_threads_busy"], found["worker_model_waits"]) == (3, 2)
     assert 7 <= found["sweep_age_seconds"] < 60
-    assert 90 <= found["provider_outage_seconds{local}"] < 150
+    assert 90 <= found["provider_outage_seconds{,local}"] < 150
     assert found["provider_waiting_runs{local}"] == 1
 
 
@@ -165,6 +165,19 @@ def test_a_database_that_is_away_is_a_value(scrape, monkeypatch):
 
     assert (found["redis_up"], found["database_up"]) == (1, 0)
     assert "workers" not in found
+
+
+@pytest.mark.parametrize("query", ["measure_database", "load_totals"])
+def test_counters_that_cannot_be_read_are_missing(scrape, monkeypatch, query):
+    def fail() -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(collect, query, fail)
+
+    found = scrape()
+
+    assert found["database_up"] == 0
+    assert [name for name in found if "_total" in name] == []
 
 
 def test_more_rows_need_no_more_queries(scrape, django_assert_num_queries):

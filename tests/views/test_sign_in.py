@@ -1,5 +1,7 @@
 """Signing in and out."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 from tests.make import make_agent, make_user
@@ -128,3 +130,36 @@ def test_the_admin_sends_nobody_to_another_site(client):
     answer = client.get("/admin/login/?next=https://evil.example/")
 
     assert answer.headers["Location"] == "/admin/"
+
+
+@pytest.mark.parametrize(
+    ("headers", "opened"),
+    [
+        ({"Referer": "http://testserver/agents/?q=a"}, "/agents/?q=a"),
+        ({"HX-Current-URL": "http://testserver/runs/7/"}, "/runs/7/"),
+        ({"Referer": "http://testserver"}, "/"),
+        ({"Referer": "https://evil.example/runs/"}, "/"),
+        ({"Referer": "http://[testserver/"}, "/"),
+        ({}, "/"),
+    ],
+)
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
+    client, headers, opened
+):
+    answer = client.post("/agents/1/archive/", headers=headers)
+
+    assert answer.status_code == 302
+    asked = parse_qs(urlsplit(answer.headers["Location"]).query)["next"]
+    assert asked == [opened]
+
+
+def test_a_form_sent_after_the_session_ended_says_that_nothing_was_saved(client):
+    page = client.post("/agents/1/archive/", follow=True)
+
+    assert "You were signed out, so nothing was saved." in page.text
+
+
+def test_a_part_sent_after_the_session_ended_leaves_no_message(client):
+    client.post("/agents/1/archive/", headers={"HX-Request": "true"})
+
+    assert "You were signed out" not in client.get("/sign-in/").text

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from runs.management.site_command import SiteCommand
 from runs.services.agentfile.json_schema import build_agentfile_schema
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Print the JSON Schema of agent files."
 
     def handle(self, *_: Any, **__: Any) -> None:

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.services.backup.create import create_backup
 from runs.services.errors import BackupError
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Write a backup of the site to a new file. The site may be running."
 
     def add_arguments(self, parser: CommandParser) -> None:

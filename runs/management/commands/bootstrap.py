@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.services.accounts.login_link import build_login_url, create_login_link
 from runs.services.bootstrap import bootstrap
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Create the first user, the built-in tools and the demo if missing."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -3,12 +3,11 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from runs.management.site_command import SiteCommand
 from runs.services.health.invariants import RULES, check_invariants
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Print every violation of the invariants of runs; exit 1 if any."
 
     def handle(self, *_: Any, **__: Any) -> None:

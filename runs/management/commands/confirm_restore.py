@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.services.backup.confirm import (
     NoPausedRestore,
     RestoreChoices,
     confirm_restore,
 )
+from runs.services.retention.jobs import find_next_daily_time
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "End the pause of a restored site. The defaults repeat nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -53,4 +55,10 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{work.awaiting_runs} runs await an approval or a decision. The "
                 "original site may have executed their calls after the backup."
+            )
+        if next_at := find_next_daily_time():
+            self.stdout.write(
+                f"Retention rules apply again from {next_at:%Y-%m-%d %H:%M} UTC and "
+                "delete restored runs that are old enough. Change the rules before "
+                "then to keep them."
             )

@@ -3,8 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_active_user
 from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
@@ -14,7 +15,7 @@ from runs.services.errors import TooManyTokens
 MAX_DAYS = 3650
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Create an API token for a user and print it on the last line."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,15 +5,15 @@ import sys
 from collections import Counter
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.services.doctor.examine import examine_site
 from runs.services.doctor.finding import Finding
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Check settings, servers, workers and files; exit 1 if there is an error."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

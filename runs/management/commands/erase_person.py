@@ -4,8 +4,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_user
 from runs.services.retention.erase_person import (
     CannotErase,
@@ -17,7 +18,7 @@ from runs.services.retention.erase_person import (
 from runs.services.retention.jobs import claim_job, run_job
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Shows the plan first, unless `--yes` is given."""
 
     help = "Erase a person: delete their runs, conversations and account."

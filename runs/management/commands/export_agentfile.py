@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_user
 from runs.services.agentfile.export import (
     AgentNotFound,
@@ -12,7 +13,7 @@ from runs.services.agentfile.export import (
 )
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Print agents with the providers, prompts and tools that they use."""
 
     help = "Print agents as YAML: those with the slugs, or all that are not archived."

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.management.agentfiles import add_storing_options, write_changes, write_missing
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_owner
 from runs.services.agentfile.load import import_agentfile
 from runs.services.agentfile.text import AgentFileRefused
@@ -21,7 +22,7 @@ MAX_BYTES = 4 * MAX_JSON_CHARS
 """A character has at most 4 bytes in UTF-8."""
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Import one file, all or nothing."""
 
     help = (

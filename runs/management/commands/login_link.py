@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_active_user
 from runs.services.accounts.login_link import (
     CannotSignIn,
@@ -12,7 +13,7 @@ from runs.services.accounts.login_link import (
 )
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Print a link that signs a user in once, within 15 minutes."
 
     def add_arguments(self, parser: CommandParser) -> None:

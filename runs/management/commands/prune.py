@@ -5,9 +5,9 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from runs.management.site_command import SiteCommand
 from runs.models import DeletionJob, RetentionRule
 from runs.services.retention.jobs import (
     claim_job,
@@ -21,7 +21,7 @@ from runs.services.retention.rules import RetentionRules, load_rules
 REPORT_SECONDS = 5.0
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Needs no worker. If it is interrupted, a worker does the rest."""
 
     help = "Delete what the retention rules no longer keep."

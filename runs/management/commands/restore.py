@@ -4,20 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from runs.management.commands.prepare import apply_migrations, take_turns
+from runs.management.site_command import SiteCommand
 from runs.services.backup.restore import restore_backup
 from runs.services.errors import BackupError
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Restore a backup. The restored site is paused until an administrator confirms "
         "what continues, on its pages or with confirm_restore."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

@@ -6,12 +6,13 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from tools.services.rotate_keys import rotate_keys
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
         "Encrypt every stored secret with the newest encryption key. To rotate: add a "
         "key with --new-key, restart Agentsite, and run the command again without it."

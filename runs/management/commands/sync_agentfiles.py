@@ -4,16 +4,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.management.agentfiles import add_storing_options, write_changes, write_missing
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_owner
 from runs.services.agentfile.git_source import GitFailed, is_git_url, open_git_branch
 from runs.services.agentfile.sync import NoAgentFiles, SyncResult, sync_agentfiles
 from runs.services.agentfile.text import AgentFileRefused
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """Synchronize with a folder or a branch, all or nothing."""
 
     help = (

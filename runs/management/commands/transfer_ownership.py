@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management.site_command import SiteCommand
 from runs.management.users import get_user
 from runs.services.accounts.transfer import (
     CannotTransfer,
@@ -12,7 +13,7 @@ from runs.services.accounts.transfer import (
 )
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = "Make TO the owner of all definitions and schedules of FROM."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,5 +1,6 @@
 """Confirm a restore: decide what continues, and end the pause of the site."""
 
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from django.contrib.auth.models import User
@@ -10,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Delivery, Run, Schedule, SiteRestore, Webhook
+from runs.services.retention.jobs import stop_prune_jobs
 from runs.services.runs.end import close_open_steps
 from runs.services.schedules.fire import compute_next_fire
 from runs.services.webhooks.deliver import build_ended_columns
@@ -86,6 +88,8 @@ def confirm_restore(choices: RestoreChoices, *, by: User | None) -> RestoredWork
         if choices.webhooks == "disable":
             Webhook.objects.update(is_on=False)
         _settle_schedules(disable=choices.schedules == "disable")
+        if restored_at := _find_restore_time():
+            stop_prune_jobs(before=restored_at, by=by)
         changes = {name: [None, value] for name, value in choices._asdict().items()}
         write_entry("confirmed", "restore", "restore", by=by, changes=changes)
     return found
@@ -93,8 +97,13 @@ def confirm_restore(choices: RestoreChoices, *, by: User | None) -> RestoredWork
 
 def _restored_runs() -> QuerySet[Run]:
     """Return the runs of the backup: those created since belong to this site."""
-    newest = SiteRestore.objects.aggregate(at=Max("restored_at"))["at"]
+    newest = _find_restore_time()
     return Run.objects.filter(created_at__lt=newest) if newest else Run.objects.none()
+
+
+def _find_restore_time() -> datetime | None:
+    newest: datetime | None = SiteRestore.objects.aggregate(at=Max("restored_at"))["at"]
+    return newest
 
 
 def _find_active_runs() -> QuerySet[Run]:

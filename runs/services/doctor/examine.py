@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from runs.services.doctor.finding import Finding
 from runs.services.doctor.machine import (
+    check_data_folder,
     check_disk,
     check_private_files,
     check_sandbox,
@@ -27,8 +28,8 @@ from runs.services.doctor.work import (
 Check = Callable[[], Iterator[Finding]]
 
 ALONE: tuple[Check, ...] = (
-    *(check_settings, check_private_files, check_disk, check_sandbox),
-    check_redis,
+    *(check_settings, check_private_files, check_data_folder, check_disk),
+    *(check_sandbox, check_redis),
 )
 NEED_DATABASE: tuple[Check, ...] = (
     *(check_connections, check_clock, check_restore, check_workers, check_sweep),

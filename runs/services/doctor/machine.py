@@ -1,6 +1,7 @@
 """Checks of settings, files, disks and the sandbox, without database and Redis."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -77,6 +78,23 @@ def check_private_files() -> Iterator[Finding]:
 def _is_open(path: Path) -> bool:
     """Whether group or others may do anything with it."""
     return path.exists() and bool(path.stat().st_mode & 0o077)
+
+
+def check_data_folder() -> Iterator[Finding]:
+    """Report a data folder in which this user cannot create files."""
+    folder = Path(settings.DATA_DIR)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        yield Finding(
+            "data",
+            "error",
+            f"The data folder {folder} cannot be written ({error.strerror}).",
+            "Make it writable, or set AGENTSITE_DATA to another folder.",
+        )
+        return
+    yield Finding("data", "ok", f"This user can write to {folder}.")
 
 
 def check_disk() -> Iterator[Finding]:

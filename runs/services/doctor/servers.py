@@ -11,6 +11,10 @@ from django.utils import timezone
 
 from runs.redis_streams import connect_redis
 from runs.services.doctor.finding import Finding
+from runs.services.health.direct_connection import (
+    find_connection_problem,
+    shorten_database_error,
+)
 from runs.services.health.queue import count_live_workers
 from runs.services.health.status import check_broker, check_database
 from runs.store.database_clock import read_database_time
@@ -25,7 +29,7 @@ def check_database_server() -> Iterator[Finding]:
     try:
         version = _read_version()
     except (DatabaseError, InterfaceError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = find_connection_problem() or shorten_database_error(error)
         yield Finding(
             "database",
             "error",
@@ -80,8 +84,7 @@ def check_connections() -> Iterator[Finding]:
         )
         used, most = cursor.fetchone()
     workers = count_live_workers()
-    pool = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]
-    wanted = (workers + 1) * pool
+    wanted = count_pool_connections(workers)
     fix = "Lower AGENTSITE_DATABASE_POOL, raise max_connections, or use PgBouncer."
     if used > most * FULL_SHARE:
         yield Finding("connections", "error", f"{used} of {most} are used.", fix)
@@ -95,6 +98,11 @@ def check_connections() -> Iterator[Finding]:
         )
     else:
         yield Finding("connections", "ok", f"{used} of {most} are used.")
+
+
+def count_pool_connections(workers: int) -> int:
+    """Return how many connections a web server and so many workers may open."""
+    return int(settings.WEB_POOL + workers * settings.WORKER_POOL)
 
 
 def check_clock() -> Iterator[Finding]:
@@ -117,6 +125,14 @@ def check_redis() -> Iterator[Finding]:
         with connect_redis() as client:
             about: dict[str, Any] = client.info()
             has_snapshots = _takes_snapshots(client)
+    except redis.AuthenticationError as error:
+        yield Finding(
+            "redis",
+            "error",
+            f"The password for Redis is missing or wrong: {error}",
+            "Check the variables REDIS_PASSWORD_FILE and REDIS_URL.",
+        )
+        return
     except (redis.RedisError, OSError) as error:
         yield Finding(
             "redis",

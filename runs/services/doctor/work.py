@@ -10,12 +10,13 @@ from django.db.models.functions import Now
 
 from runs.models import Provider, SiteRestore, Worker
 from runs.services.doctor.finding import Finding
-from runs.services.health.queue import measure_queue_health
+from runs.services.health.queue import filter_live_workers, measure_queue_health
 from runs.services.providers.client import (
     ProviderTest,
     check_connection,
     get_provider_secrets,
 )
+from runs.store.database_clock import db_time_from_now
 from tools.secrets import SecretUnreadable
 
 MAX_SWEEP_SECONDS = 120.0
@@ -73,6 +74,9 @@ def check_sweep() -> Iterator[Finding]:
     if found is not None and found.total_seconds() <= MAX_SWEEP_SECONDS:
         yield Finding("sweep", "ok", f"{max(found.total_seconds(), 0):.0f} s ago.")
         return
+    if has_new_worker():
+        yield Finding("sweep", "ok", "A worker has just started.")
+        return
     yield Finding(
         "sweep",
         "error",
@@ -80,6 +84,13 @@ def check_sweep() -> Iterator[Finding]:
         + ("." if found is None else f" for {found.total_seconds():.0f} s."),
         'Start a worker. If one runs, look for "a sweep failed" in its log.',
     )
+
+
+def has_new_worker() -> bool:
+    """Whether a live worker has had no time for a sweep and the heartbeat after it."""
+    seconds = settings.SWEEP_SECONDS + settings.HEARTBEAT_SECONDS
+    new = filter_live_workers().filter(started_at__gt=db_time_from_now(-seconds))
+    return new.exists()
 
 
 def check_stored_secrets() -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import Count, DurationField, ExpressionWrapper, Min, Q, QuerySet
 from django.db.models.functions import Now
 
-from runs.models import Run, Worker
+from runs.models import Run, SiteRestore, Worker
 from runs.store.database_clock import db_time_from_now
 from runs.store.recovery import build_lost_filter
 
@@ -31,7 +31,8 @@ class QueueHealth:
     queued: int
     running: int
     stuck: int
-    """Runs that a worker should have taken a minute ago."""
+    """Runs that a worker should have taken a minute ago; none while the site is
+    paused."""
     oldest_wait: float | None
     """Seconds the oldest queued run has waited; None without one."""
     workers: tuple[LiveWorker, ...]
@@ -44,7 +45,7 @@ class QueueHealth:
 
 
 def measure_queue_health() -> QueueHealth:
-    """Return the state of the queue, with two queries."""
+    """Return the state of the queue, with two queries; three if runs seem stuck."""
     workers = find_live_workers()
     has_free_thread = any(one.running < one.threads for one in workers)
     queued = Q(status=Run.Status.QUEUED)
@@ -58,9 +59,18 @@ def measure_queue_health() -> QueueHealth:
             Now() - Min("queued_at", filter=queued), output_field=DurationField()
         ),
     )
+    if found["stuck"] and was_site_paused_lately():
+        found["stuck"] = 0
     wait = found.pop("wait")
     seconds = None if wait is None else round(max(wait.total_seconds(), 0.0), 1)
     return QueueHealth(**found, oldest_wait=seconds, workers=workers)
+
+
+def was_site_paused_lately() -> bool:
+    """Whether the site is paused, or workers had no time to take all runs since."""
+    return SiteRestore.objects.filter(
+        Q(confirmed_at=None) | Q(confirmed_at__gt=db_time_from_now(-STUCK_SECONDS))
+    ).exists()
 
 
 def filter_live_workers() -> QuerySet[Worker]:

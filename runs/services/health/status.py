@@ -203,14 +203,11 @@ def count_free_bytes() -> int | None:
 
 def _count_outages() -> ProviderOutages:
     """Count providers whose runs wait; not a fault of this installation."""
-    waiting = Run.objects.filter(
-        waiting_provider__isnull=False,
-        waiting_since__isnull=False,
-        status=Run.Status.WAITING,
-    )
+    waiting = Run.objects.waiting_for_provider()
     outages = ProviderOutage.objects.filter(ended_at=None)
     try:
-        return ProviderOutages(outages.count(), waiting.count())
+        unavailable = outages.order_by().values("provider").distinct()
+        return ProviderOutages(unavailable.count(), waiting.count())
     except (DatabaseError, InterfaceError):
         logger.exception("The outages could not be read")
         return ProviderOutages(0, 0)

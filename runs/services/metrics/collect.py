@@ -42,11 +42,11 @@ def build_registry() -> CollectorRegistry:
 
 
 class SiteCollector(Collector):
-    """Measures at each scrape; a database that is away leaves its metrics empty."""
+    """Measures at each scrape; omits the metrics of a database that is away."""
 
     def collect(self) -> Iterator[Metric]:
         samples = list(measure_redis())
-        totals: Totals = {}
+        totals: Totals | None = None
         try:
             samples += measure_database()
             totals = load_totals()
@@ -55,6 +55,8 @@ class SiteCollector(Collector):
             samples = [one for one in samples if one.name.startswith("redis_")]
             samples.append(Sample("database_up", 0))
         yield from build_gauges(samples)
+        if totals is None:  # a 0 would look like a reset of the counter
+            return
         yield from (build_counter(one, totals) for one in COUNTERS)
         yield from (build_histogram_family(one, totals) for one in HISTOGRAMS)
 

@@ -66,8 +66,8 @@ GAUGES = (
     Gauge("webhooks_failing", "Webhooks whose last attempt failed."),
     Gauge(
         "provider_outage_seconds",
-        "Seconds since a provider became unavailable.",
-        ("provider",),
+        "Seconds since a provider, or one of its models, became unavailable.",
+        ("provider", "model"),
     ),
     Gauge("provider_waiting_runs", "Runs that wait for a provider.", ("provider",)),
 )
@@ -152,13 +152,10 @@ def _measure_deliveries() -> Iterator[Sample]:
 def _measure_providers() -> Iterator[Sample]:
     outages = ProviderOutage.objects.filter(ended_at=None)
     ages = outages.annotate(age=_build_age(F("started_at")))
-    for slug, age in ages.values_list("provider__slug", "age"):
-        yield Sample("provider_outage_seconds", _count_seconds(age), (slug,))
-    waiting = Run.objects.filter(
-        waiting_provider__isnull=False,
-        waiting_since__isnull=False,
-        status=Run.Status.WAITING,
-    ).order_by()
+    for slug, model, age in ages.values_list("provider__slug", "model", "age"):
+        labels = (slug, model)
+        yield Sample("provider_outage_seconds", _count_seconds(age), labels)
+    waiting = Run.objects.waiting_for_provider().order_by()
     for slug, number in waiting.values_list("waiting_provider__slug").annotate(
         Count("pk")
     ):

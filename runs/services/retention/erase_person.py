@@ -176,6 +176,11 @@ def list_used_by_others(user: User) -> list[str]:
             | Q(pk__in=Hook.objects.exclude(owner=user).values("agent"))
         )
     }
+    gates = Gate.objects.exclude(agent__owner=user)
+    rules = ScoringRule.objects.exclude(owner=user)
+    for rows in (gates.values("evaluators"), rules.values("evaluators")):
+        mine = owned_by(user, Evaluator).filter(pk__in=rows)
+        found |= {str(row) for row in mine}
     return sorted(found)
 
 

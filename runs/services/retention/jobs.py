@@ -4,7 +4,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,7 +13,7 @@ from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from runs.models import AgentRetention, DeletionJob, RetentionRule
+from runs.models import AgentRetention, DeletionJob, RetentionRule, SiteRestore
 from runs.services.retention.batches import OpenStage, RetentionBatch, list_rule_stages
 from runs.services.retention.rules import RetentionRules, load_rules
 from runs.store.database_clock import db_time_from_now
@@ -33,7 +33,7 @@ RETRY_SECONDS = 30.0
 INTERVAL = timedelta(days=1)
 """Between two daily jobs."""
 GRACE_PERIOD = timedelta(hours=1)
-"""After the last change of a rule, in which it can be corrected."""
+"""After the last change of a rule or a restore, in which rules can be corrected."""
 KEPT_JOBS = 100
 
 
@@ -72,13 +72,18 @@ def create_daily_job() -> DeletionJob | None:
 def find_next_daily_time() -> Any:
     """Return when the rules are applied next; None without rules.
 
-    A day after the last time, and an hour after the last change of a rule.
+    A day after the last time, and an hour after the last change of a rule and after a
+    restore was confirmed.
     """
     if load_rules().is_empty:
         return None
     changed = [
-        model._default_manager.aggregate(last=Max("updated_at"))["last"]
-        for model in (RetentionRule, AgentRetention)
+        model._default_manager.aggregate(last=Max(column))["last"]
+        for model, column in (
+            (RetentionRule, "updated_at"),
+            (AgentRetention, "updated_at"),
+            (SiteRestore, "confirmed_at"),
+        )
     ]
     times = [at + GRACE_PERIOD for at in changed if at]
     jobs = DeletionJob.objects.filter(purpose=Purpose.RULES)
@@ -113,6 +118,13 @@ def stop_job(job: DeletionJob, *, by: User | None) -> bool:
             return False
         end_job(found, Status.STOPPED, by=by)
     return True
+
+
+def stop_prune_jobs(*, before: datetime, by: User | None) -> None:
+    """End open jobs that apply the rules and were created before a time."""
+    jobs = DeletionJob.objects.filter(purpose=Purpose.RULES, status=Status.OPEN)
+    for job in jobs.filter(created_at__lt=before):
+        stop_job(job, by=by)
 
 
 def sleep_and_continue(seconds: float) -> bool:

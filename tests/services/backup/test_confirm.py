@@ -1,12 +1,23 @@
 """Confirming a restore, and the pause until then."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.utils import timezone
 
-from runs.models import AgentStep, Delivery, Run, Schedule, SiteRestore, Webhook
+from runs.models import (
+    AgentStep,
+    DeletionJob,
+    Delivery,
+    RetentionRule,
+    Run,
+    Schedule,
+    SiteRestore,
+    Webhook,
+)
 from runs.services.backup.confirm import (
     NoPausedRestore,
     RestoreChoices,
@@ -15,6 +26,7 @@ from runs.services.backup.confirm import (
 )
 from runs.services.health.invariants import check_invariants
 from runs.services.health.status import check_health
+from runs.services.retention.jobs import create_daily_job, create_prune_job
 from runs.services.runs.resume import resume_run
 from runs.services.webhooks.deliver import claim_delivery
 from runs.store.transitions import claim_run
@@ -27,6 +39,7 @@ from tests.make import (
     make_user,
     make_webhook,
 )
+from tests.services.retention.rows import set_rules
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -176,6 +189,41 @@ def test_a_site_is_confirmed_once_and_that_is_audited():
         confirm_restore(RestoreChoices(), by=ann)
 
 
+def test_rules_delete_nothing_for_an_hour_after_the_confirmation():
+    set_rules(succeeded_runs=30)
+    RetentionRule.objects.update(updated_at=timezone.now() - timedelta(days=90))
+    job = create_prune_job(is_daily=True)  # the backup was created while it ran
+    DeletionJob.objects.update(created_at=timezone.now() - timedelta(days=60))
+    restored()
+
+    confirm_restore(RestoreChoices(), by=None)
+
+    job.refresh_from_db()
+    assert job.status == DeletionJob.Status.STOPPED
+    assert create_daily_job() is None
+
+
+def test_a_prune_requested_after_the_restore_continues():
+    restored(minutes=-5)
+    job = create_prune_job()
+
+    confirm_restore(RestoreChoices(), by=None)
+
+    job.refresh_from_db()
+    assert job.status == DeletionJob.Status.OPEN
+
+
+@pytest.mark.parametrize("has_rules", [True, False])
+def test_the_command_says_when_rules_apply_again(has_rules):
+    set_rules(**({"succeeded_runs": 30} if has_rules else {}))
+    restored()
+    output = StringIO()
+
+    call_command("confirm_restore", stdout=output)
+
+    assert ("Retention rules apply again from" in output.getvalue()) is has_rules
+
+
 def test_health_reports_the_pause():
     restored()
 
@@ -215,6 +263,17 @@ def test_the_page_applies_the_choices(client, admin):
     assert "Runs in progress" in shown
     assert not SiteRestore.objects.unconfirmed().exists()
     assert Run.objects.get(pk=run.pk).status == "queued"
+
+
+@pytest.mark.parametrize("has_rules", [True, False])
+def test_the_page_says_when_rules_apply_again(client, admin, has_rules):
+    set_rules(**({"succeeded_runs": 30} if has_rules else {}))
+    restored()
+    client.force_login(admin)
+
+    shown = client.get("/restore/").content.decode()
+
+    assert ("One hour after you confirm" in shown) is has_rules
 
 
 def test_a_missing_choice_is_refused(client, admin):

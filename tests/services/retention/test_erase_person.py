@@ -29,8 +29,11 @@ from runs.services.retention.erase_person import (
     plan_erasure,
 )
 from runs.services.retention.jobs import claim_job, run_job
+from tests.experiments import make_revision
+from tests.gates import make_gate
 from tests.make import make_agent, make_run, make_tool, make_user, make_version
 from tests.postgres import find_initdb
+from tests.scoring import make_rule
 from tests.world import Texts, make_world
 from tools.accounts.save import create_service_account
 from tools.audit.actor import act_as
@@ -194,6 +197,19 @@ def test_the_account_is_closed_at_once(person):
     assert not person.has_usable_password()
     assert not person.api_tokens.filter(revoked_at=None).exists()
     assert not Schedule.objects.on().exists()
+
+
+@pytest.mark.parametrize("use", ["gate", "rule"])
+def test_an_evaluator_that_others_use_needs_a_new_owner(use):
+    user, agent = make_user(), make_agent(make_user())
+    evaluator = make_revision(user, name="Polite").evaluator
+    if use == "gate":
+        make_gate(agent).evaluators.add(evaluator)
+    else:
+        make_rule(agent).evaluators.add(evaluator)
+
+    assert plan_erasure(user).used_by_others == ["Polite"]
+    assert plan_erasure(agent.owner).used_by_others == []
 
 
 def test_what_others_use_needs_a_new_owner():

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs.models import DeletionJob, RetentionRule, Run
+from runs.models import DeletionJob, RetentionRule, Run, SiteRestore
 from runs.services.retention import jobs
 from runs.services.retention.batches import RetentionBatch
 from runs.services.retention.jobs import (
@@ -182,6 +182,19 @@ def test_the_daily_job_waits_for_an_hour_after_a_change_and_for_the_next_day():
     assert create_daily_job() is None
 
     DeletionJob.objects.update(created_at=timezone.now() - timedelta(hours=24))
+    assert create_daily_job() is not None
+
+
+def test_the_daily_job_waits_for_an_hour_after_the_confirmation_of_a_restore():
+    set_rules(succeeded_runs=30)
+    now = timezone.now()
+    RetentionRule.objects.update(updated_at=now - timedelta(days=90))
+    SiteRestore.objects.create(backup_at=now - timedelta(days=60), confirmed_at=now)
+
+    assert create_daily_job() is None
+    assert find_next_daily_time() == now + timedelta(hours=1)
+
+    SiteRestore.objects.update(confirmed_at=now - timedelta(hours=1))
     assert create_daily_job() is not None
 
 
