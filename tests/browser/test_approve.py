@@ -103,6 +103,18 @@ def test_arguments_are_edited_in_the_test_chat(browser, first_start):
     assert city.input_value() != ""
     expect(page.locator("#agent-try .as-json textarea")).to_be_hidden()
     city.fill("Oslo")
+    page.click("#agent-try a:has-text('Exact prompt')")
+    expect(city).to_have_count(0)
+    page.click("#agent-try a:has-text('Test chat')")
+    page.click("#agent-try summary:has-text('Edit arguments')")
+    assert page.locator("#part-toasts [role=alert] .toast").count() == 0
+    city.fill("Oslo")
+    page.go_back()
+    expect(city).to_have_count(0)
+    assert page.locator("#part-toasts [role=alert] .toast").count() == 0
+    page.go_forward()
+    page.click("#agent-try summary:has-text('Edit arguments')")
+    city.fill("Oslo")
     page.click("#agent-try button:has-text('Approve')")
 
     expect(page.locator("#agent-try .answer .did")).to_contain_text(

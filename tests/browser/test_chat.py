@@ -36,6 +36,8 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     expect(page.locator("[value=good][aria-pressed=true]")).to_be_visible()
     page.wait_for_load_state()
     page.locator(".edit-turn summary").click()
+    # `fill` selects the text first, and the focus then moves the cursor to its end
+    expect(page.locator(".edit-turn textarea")).to_be_focused()
     page.fill(".edit-turn textarea", "Plan a day out in Oslo that fits the weather")
     page.press(".edit-turn textarea", "Enter")
     page.wait_for_url(lambda url: "/chat/travel-planner/" in url and url != first)

@@ -15,6 +15,7 @@ from tests.timing import wait_until
 pytestmark = pytest.mark.browser
 
 LONG = 60_000
+SESSION_COOKIE = re.compile(r"agentsite_\d+$")
 SHIFTS = """() => { window.shifts = []; new PerformanceObserver((list) => {
   for (const one of list.getEntries())
     window.shifts.push([one.value, one.hadRecentInput, one.sources.map(
@@ -206,6 +207,56 @@ def walk(city):
 |---|---|
 | weather_of_the_day | Looks up the weather of a city and says how likely rain is |
 """
+
+
+ARABIC = """## خطة اليوم
+
+يمكن استعمال `walk(city)` كل يوم.
+
+1. زيارة المتحف
+
+2. المشي في المدينة
+
+| الوقت | المكان |
+|---|---|
+| صباحا | المتحف |
+
+```python
+walk("Oslo")
+```
+
+In the evening it rains.
+
+- Take a coat
+"""
+DIRECTIONS = """(answer) => Object.fromEntries(
+  ["h2", "p:has(code)", "ol", "table", "td", "pre", "code", "pre + p", "ul"].map(
+    (one) => [one, getComputedStyle(answer.querySelector(one)).direction]))"""
+LEFT_AND_RIGHT = """(one) => { const range = document.createRange();
+  range.selectNodeContents(one);
+  const [text, box] = [range, one].map((each) => each.getBoundingClientRect());
+  return [text.left - box.left < 20, box.right - text.right < 20]; }"""
+
+
+def test_text_follows_the_direction_of_its_language(browser, site):
+    script = ANSWERED.format(answer=ARABIC)
+    path = site.run("-c", script).strip().splitlines()[-1]
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(site.url + path)
+        answer = page.locator(".answer .prose")
+        assert answer.evaluate(DIRECTIONS) == {
+            **dict.fromkeys(["h2", "p:has(code)", "ol", "table", "td"], "rtl"),
+            **dict.fromkeys(["pre", "code", "pre + p", "ul"], "ltr"),
+        }
+        table, box = (one.bounding_box() for one in (answer.locator("table"), answer))
+        assert abs(table["x"] + table["width"] - box["x"] - box["width"]) < 1
+        asked = page.locator(".ask")
+        asked.evaluate("e => { e.style.width = '300px'; e.textContent = 'مرحبا' }")
+        assert asked.evaluate(LEFT_AND_RIGHT) == [False, True]
+        asked.evaluate("e => { e.textContent = 'Hello' }")
+        assert asked.evaluate(LEFT_AND_RIGHT) == [True, False]
+        assert overflow(page) == 0
 
 
 def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
@@ -483,6 +534,53 @@ def test_an_answer_that_ends_without_a_connection_has_its_buttons_later(browser,
 
         expect(again).to_be_visible()
         assert errors == []
+
+
+def test_back_does_not_offer_a_sent_message_again(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/chat/brisk/")
+        page.fill("#id_input", "Plan a day out in Oslo")
+        page.press("#id_input", "Enter")
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/"))
+        page.go_back()
+        page.wait_for_url("**/chat/brisk/")
+        page.wait_for_load_state()
+        expect(page.locator("#id_input")).to_have_value("")
+        page.wait_for_timeout(300)
+        expect(page.locator("#id_input")).to_have_value("")
+
+
+def sign_in_again(page: Page, text: str) -> None:
+    """Enter ann's password on the page that appears, and find the text in the box."""
+    page.wait_for_url("**/sign-in/**")
+    page.fill("input[name=username]", "ann")
+    page.fill("input[name=password]", "secret")
+    page.click("button:has-text('Sign in')")
+    page.wait_for_url("**/chat/brisk/**")
+    expect(page.locator("#id_input")).to_have_value(text)
+
+
+def test_a_message_survives_that_the_session_ended(browser, site):
+    answered = site.run("-c", ANSWERED.format(answer="Hello.")).strip()
+    with person(browser, site) as context:
+        page = context.new_page()
+        for path in (answered, "/chat/brisk/"):
+            page.goto(site.url + path)
+            context.clear_cookies(name=SESSION_COOKIE)
+            page.fill("#id_input", "And tomorrow?")
+            page.press("#id_input", "Enter")
+            sign_in_again(page, "And tomorrow?")
+            assert page.url == site.url + path
+        page.goto(site.url + answered)
+        page.fill("#id_input", "")
+        page.locator(".edit-turn summary").click()
+        expect(page.locator(".edit-turn textarea")).to_be_focused()
+        context.clear_cookies(name=SESSION_COOKIE)
+        page.fill(".edit-turn textarea", "Edited")
+        page.press(".edit-turn textarea", "Enter")
+        sign_in_again(page, "Edited")
+        expect(page.locator(".turn")).to_have_count(1)
 
 
 def test_a_message_survives_that_its_conversation_was_archived_elsewhere(browser, site):

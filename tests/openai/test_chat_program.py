@@ -14,11 +14,16 @@ import pytest
 from runs.models import Agent, Conversation, Decision, Run
 from runs.services.accounts.tokens import create_token
 from runs.services.approvals.answer import approve_step
+from tests.fork_server import ForkServer, fork_server
 from tests.openai.site import working
 from tests.servers import find_server_program
 from tests.timing import wait_until
 
 PROGRAM = find_server_program("llm")
+MODULES = (
+    *("llm.cli", "llm.default_plugins.openai_models", "openai.resources.chat"),
+    *("httpcore", "h2.connection", "certifi", "encodings.idna"),
+)
 MODELS = """
 - model_id: helper
   model_name: helper
@@ -36,7 +41,8 @@ pytestmark = [
 class Terminal:
     """The program of one person, with the agent as a model and a token as its key."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self._command = command
         self._environment = {
             "PATH": os.environ["PATH"],
             "LLM_USER_PATH": str(folder),
@@ -46,7 +52,7 @@ class Terminal:
     def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
         return subprocess.run(
-            [PROGRAM, *words],
+            [*self._command, *words],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -58,7 +64,7 @@ class Terminal:
     def open(self, *words: str) -> Iterator["OpenProgram"]:
         """Start a command that a person reads; `chat` is typed to."""
         process = subprocess.Popen(
-            [PROGRAM, *words],
+            [*self._command, *words],
             env=self._environment,
             stdin=subprocess.PIPE if "chat" in words else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -104,13 +110,29 @@ class OpenProgram:
         self._process.wait(30)
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[ForkServer]:
+    """Give what has the modules of the program imported."""
+    python = str(find_server_program("python"))
+    with fork_server(*MODULES, python=python) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the program keeps its settings and its log, a database."""
+    return tmp_path_factory.mktemp("llm")
+
+
 @pytest.fixture
-def terminal(url: str, ann: Any, agent: Agent, tmp_path: Path) -> Iterator[Terminal]:
+def terminal(
+    url: str, ann: Any, agent: Agent, folder: Path, forks: ForkServer
+) -> Iterator[Terminal]:
     """Set the program up as its users do."""
-    (tmp_path / "extra-openai-models.yaml").write_text(MODELS.format(url=url))
-    (tmp_path / "keys.json").write_text(json.dumps({"agentsite": create_token(ann)}))
+    (folder / "extra-openai-models.yaml").write_text(MODELS.format(url=url))
+    (folder / "keys.json").write_text(json.dumps({"agentsite": create_token(ann)}))
     with working():
-        yield Terminal(tmp_path)
+        yield Terminal(folder, forks.command("llm"))
 
 
 def test_an_agent_is_listed_and_answers(terminal, url):

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -19,13 +20,23 @@ from runs.api.runs import get_agent_for_user, new_run_json, prefix_field_errors
 from runs.api.shapes import RunListShape, RunWithStepsShape, Shape
 from runs.models import Agent, Conversation, Run
 from runs.serializers import RUN_RELATIONS, Json, format_timestamp
+from runs.services.agents.publish import get_latest_version
 from runs.services.conversations.messages import (
     branch_conversation,
     update_all_branches,
 )
-from runs.services.errors import InputsRefused, NotAllowed, SpecRefused
-from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.errors import (
+    AnswerUnfinished,
+    InputsRefused,
+    NotAllowed,
+    SpecRefused,
+)
+from runs.services.runs.conversation_runs import (
+    get_conversation_turns,
+    require_finished_answers,
+)
 from runs.services.runs.start import start_run
+from runs.services.spec.definition import uses_memory
 
 
 class ConversationQuery(PageQuery):
@@ -159,16 +170,20 @@ def list_turns(
 def send_turn(
     request: HttpRequest, user: User, pk: str, body: TurnBody
 ) -> HttpResponse:
-    """Start a run with the next message."""
+    """Start a run with the next message; 409 if the agent would miss an answer."""
     conversation = get_own(user, pk)
+    agent = conversation.agent
     try:
-        run = start_run(
-            conversation.agent,
-            by=user,
-            inputs=body.inputs,
-            conversation=conversation,
-            source=Run.Source.API,
-        )
+        with transaction.atomic():
+            if uses_memory(agent, get_latest_version(agent)):
+                require_finished_answers(conversation)
+            run = start_run(
+                agent,
+                by=user,
+                inputs=body.inputs,
+                conversation=conversation,
+                source=Run.Source.API,
+            )
     except (InputsRefused, SpecRefused, NotAllowed) as error:
         raise start_problem(error) from None
     return respond_with_run(run)
@@ -197,6 +212,8 @@ def start_problem(error: InputsRefused | SpecRefused | NotAllowed) -> ApiProblem
             return ApiProblem(422, prefix_field_errors("inputs", error.errors))
         case SpecRefused():
             return ApiProblem(422, prefix_field_errors("agent", error.errors))
+        case AnswerUnfinished():
+            return field_problem("conversation", str(error), 409)
         case _:
             return field_problem("agent", str(error), 403)
 

@@ -41,7 +41,7 @@ def build_option_fields() -> dict[str, forms.Field]:
     guard = LoopGuard()
     return {
         "max_iterations": forms.IntegerField(
-            required=False, label=gettext_lazy("Rounds")
+            required=False, min_value=1, label=gettext_lazy("Rounds")
         ),
         "max_execution_time": forms.FloatField(
             required=False, label=gettext_lazy("Working time")

@@ -38,6 +38,7 @@ from runs.store.specs import (
 )
 from tools.audit.write import write_entry
 from tools.definition.freeze import list_lifted_approvals
+from tools.text.visible_text import is_hidden
 
 MIN_REASON_CHARS = 20
 """Of the reason to publish a draft that has not passed the gate."""
@@ -173,7 +174,7 @@ def pass_gate(
         return None
     result = state.result or GateResult()
     if not state.allows_publishing:
-        if len(reason) < MIN_REASON_CHARS:
+        if sum(not is_hidden(char) for char in reason) < MIN_REASON_CHARS:
             if reason:
                 raise GateNotMet(describe_short_reason())
             raise GateNotMet(describe_refusal(state, number))

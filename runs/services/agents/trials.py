@@ -8,6 +8,7 @@ from django.db import transaction
 
 from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion, Conversation, Provider, Run
+from runs.services.runs.conversation_runs import require_finished_answers
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import (
     freeze_agent,
@@ -34,10 +35,12 @@ def start_test_chat_run(
 ) -> Run:
     """Return a test run of the draft in `conversation`, or in a new test chat.
 
-    Raises what `start_run` raises; nothing is stored then.
+    Raises what `start_run` raises, and `AnswerUnfinished`; nothing is stored then.
     """
     if conversation is None:
         conversation = Conversation.objects.create(owner=by, agent=agent, is_test=True)
+    else:
+        require_finished_answers(conversation)
     return start_run(
         agent, by=by, inputs=inputs, conversation=conversation, draft=True, is_test=True
     )

@@ -12,13 +12,13 @@ from runs.llm.registry import list_offline_kinds
 from runs.models import Agent, Conversation, Provider, Run
 from runs.services.agents.publish import get_latest_version
 from runs.services.errors import NotAllowed
-from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.services.runs.resume import resume_run
-from runs.services.runs.start import (
-    build_run_title,
+from runs.services.runs.conversation_runs import (
+    get_conversation_turns,
     require_active_conversation,
-    start_run,
+    require_finished_answers,
 )
+from runs.services.runs.resume import resume_run
+from runs.services.runs.start import build_run_title, start_run
 from runs.services.spec.definition import uses_memory
 from runs.store.history import load_stopped_answers
 
@@ -30,29 +30,40 @@ def send_message(
     by: User,
     inputs: dict[str, str],
     conversation: Conversation | None = None,
+    draft: bool = False,
+    is_test: bool = False,
 ) -> Run:
     """Return a new run of the published agent in `conversation`, or in a new one.
 
-    Raises what `start_run` raises; nothing is stored then.
+    Raises what `start_run` raises, and `AnswerUnfinished`; nothing is stored then.
     """
     if conversation is None:
         conversation = Conversation.objects.create(
             owner=by, agent=agent, title=build_run_title(inputs)
         )
-    return start_run(agent, by=by, inputs=inputs, conversation=conversation)
+    else:
+        require_finished_answers(conversation)
+    return start_run(
+        agent,
+        by=by,
+        inputs=inputs,
+        conversation=conversation,
+        draft=draft,
+        is_test=is_test,
+    )
 
 
 def continue_answer(conversation: Conversation, *, run: Run, by: User) -> Run:
     """Return a new run that asks the model to continue the stopped answer of `run`.
 
     It is a message like any other: not every model can go on from a text of its own,
-    but all see in the earlier turns what was written. Raises what `start_run` raises,
-    and `NotAllowed` if the agent would not see it.
+    but all see in the earlier turns what was written. Raises what `send_message`
+    raises, and `NotAllowed` if the agent would not see it.
     """
     if not can_continue_answer(run):
         raise NotAllowed(_("This answer cannot be continued."))
     inputs = {**run.inputs, "input": _("Continue your answer where it stopped.")}
-    return start_run(
+    return send_message(
         conversation.agent, by=by, inputs=inputs, conversation=conversation
     )
 

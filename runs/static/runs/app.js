@@ -380,6 +380,9 @@
       if (!response || response.status >= 502) setLost("part", "away");
       return;
     }
+    alertToast(text);
+  }
+  function alertToast(text) {
     const place = document.querySelector("#part-toasts [role=alert]");
     const template = document.querySelector("#part-toasts [data-problem]");
     const toast = template?.content.firstElementChild.cloneNode(true);
@@ -406,6 +409,32 @@
             { status },
             true,
           ),
+    );
+  });
+
+  // What loads by itself removes a decision that somebody types here and another makes.
+  const isTyped = (field) =>
+    field.type === "checkbox"
+      ? field.checked !== field.defaultChecked
+      : /^(text|textarea|number)$/.test(field.type) &&
+        field.value !== field.defaultValue;
+  const sentForms = new Set();
+  let typedForms = [];
+  document.addEventListener("submit", ({ target }) => sentForms.add(target.id));
+  document.addEventListener("input", ({ target }) => sentForms.delete(target.form?.id));
+  document.addEventListener("htmx:before:swap", ({ detail }) => {
+    const isLive = ["load", "every"].includes(detail.ctx?.sourceEvent?.type);
+    const forms = isLive ? document.querySelectorAll("form[id^=approval-form-]") : [];
+    typedForms = [...forms].filter((form) => [...form.elements].some(isTyped));
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    const isGone = ({ id }) => !document.getElementById(id) && !sentForms.has(id);
+    if (!typedForms.some(isGone)) return;
+    typedForms = typedForms.filter((form) => !isGone(form));
+    alertToast(
+      gettext(
+        "The call that you were answering was decided elsewhere, or its run has ended. What you typed was not used.",
+      ),
     );
   });
 

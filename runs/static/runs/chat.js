@@ -43,37 +43,68 @@
   const unsent = document.getElementById("chat-unsent");
   document.addEventListener("submit", async (event) => {
     const { target: form, submitter } = event;
-    const field = form.querySelector("[name=input]");
     const isMessage = unsent && form.querySelector("[enterkeyhint=send]");
     if (event.defaultPrevented || !isMessage || "asPage" in form.dataset) return;
     event.preventDefault();
     const body = new FormData(form, submitter);
     form.querySelector(".unsent")?.remove();
+    let answer;
     try {
-      const answer = await fetch(form.action, {
+      answer = await fetch(form.action, {
         method: "POST",
         body,
         headers: { "HX-Request": "true" },
       });
-      const page = answer.headers.get("HX-Redirect");
-      if (page) return location.assign(page);
     } catch {
-      sent = null;
-      delete form.dataset.sent;
-      field.value ||= submitter?.name === "suggestion" ? submitter.value : "";
-      field.dispatchEvent(new Event("input", { bubbles: true })); // a draft again
+      keepText(form, submitter);
       form.prepend(unsent.content.cloneNode(true));
       return;
     }
-    // Refused, or signed out: the answer is a page, with the reasons.
+    const page = answer.headers.get("HX-Redirect");
+    if (page) {
+      clearSent();
+      return location.assign(page);
+    }
+    const signIn = new URL(answer.url);
+    if (answer.redirected && signIn.searchParams.has("next")) {
+      keepText(form, submitter);
+      if (form.matches(".edit-turn form")) moveToBox(form);
+      signIn.searchParams.set("next", list?.dataset.page ?? input.dataset.draft);
+      return location.assign(signIn);
+    }
+    // Refused: the answer is a page, with the reasons.
     delete form.dataset.sent;
     form.dataset.asPage = "";
     form.requestSubmit(submitter?.isConnected ? submitter : null);
   });
+  // Back shows the box as it was left: without what was sent.
+  function clearSent() {
+    if (sent === null) return;
+    if (input.value.startsWith(sent)) input.value = input.value.slice(sent.length);
+    sent = "";
+  }
+  function keepText(form, submitter) {
+    const field = form.querySelector("[name=input]");
+    sent = null;
+    delete form.dataset.sent;
+    field.value ||= submitter?.name === "suggestion" ? submitter.value : "";
+    field.dispatchEvent(new Event("input", { bubbles: true })); // a draft again
+  }
+  // An edited message has no draft of its own.
+  function moveToBox(form) {
+    const text = form.querySelector("[name=input]").value;
+    if (!input || !text) return;
+    input.value = [input.value, text].filter(Boolean).join("\n\n");
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   addEventListener("pagehide", () => {
     if (sent === null || input.value === sent) return;
     const isMore = input.value.startsWith(sent);
     sessionStorage.setItem(TYPED, input.value.slice(isMore ? sent.length : 0));
+    if (!sent) input.value = "";
+  });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) sent = null;
   });
   document.addEventListener("submit", ({ target }) => {
     if (target.matches("[data-keeps-typed]") && input?.value)

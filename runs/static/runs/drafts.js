@@ -2,7 +2,9 @@
 (() => {
   "use strict";
   const DRAFT = "textarea[data-draft]";
-  const keyOf = (field) => `draft ${location.pathname} ${field.name}`;
+  // A page that answers a form has another address: `data-draft` is that of its page.
+  const keyOf = (field) =>
+    `draft ${field.dataset.draft || location.pathname} ${field.name}`;
 
   function restore() {
     for (const field of document.querySelectorAll(DRAFT)) {

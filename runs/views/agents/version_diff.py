@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
+from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.types import AgentSpec, ExecutorOptions, PromptSpec
 from runs.ui.kind_labels import get_kind_label
 from tools.spec import ToolSpec
@@ -79,7 +80,7 @@ def list_agent_facts(state: AgentState) -> dict[str, str]:
         _("Name"): spec.name,
         _("Description"): state.description,
         _("Kind"): get_kind_label(spec.kind).title,
-        **list_prompt_facts(spec.prompt),
+        **list_prompt_facts(spec),
         _("Provider"): model.provider,
         _("Model"): model.model,
         **{
@@ -96,10 +97,15 @@ def list_agent_facts(state: AgentState) -> dict[str, str]:
     }
 
 
-def list_prompt_facts(prompt: PromptSpec | None) -> dict[str, str]:
-    """Return the texts of a prompt; the built-in one is only named."""
-    if prompt is None:
-        return {_("Instructions"): _("Built-in prompt of the kind")}
+def list_prompt_facts(spec: AgentSpec) -> dict[str, str]:
+    """Return the texts of a prompt; the instructions of the built-in one are named."""
+    texts = list_prompt_texts(get_prompt_of_spec(spec))
+    if spec.prompt is None:
+        texts[_("Instructions")] = _("Built-in prompt of the kind")
+    return texts
+
+
+def list_prompt_texts(prompt: PromptSpec) -> dict[str, str]:
     values = {
         _("Value of {%(name)s}") % {"name": name}: value
         for name, value in prompt.partials.items()
@@ -178,7 +184,9 @@ def format_option(value: Any) -> str:
             if "type" in value
             else pgettext("between items of a list", ", ").join(rows)
         )
-    return {None: _("None"), True: _("Yes"), False: _("No")}.get(value, str(value))
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    return _("None") if value is None else str(value)
 
 
 def format_fact(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""A refused answer, kept in the session for the page that it was sent from."""
+"""Refused answers, shown again with what was typed; of a page, by its session."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from runs.htmx import HtmxRequest
 from runs.services.errors import ArgumentsRefused, FieldError
@@ -9,6 +10,10 @@ from runs.views.approvals.details import DecisionDetail
 from tools.secrets import SecretUnreadable, seal, unseal
 
 REFUSED_KEY = "refused-answer"
+
+Refusals = Mapping[int, Sequence[FieldError]]
+"""What is wrong with the typed answers, by the keys of their decisions."""
+NO_REFUSALS: Refusals = MappingProxyType({})
 
 
 def keep_refused_answer(
@@ -34,6 +39,18 @@ def show_refused_answer(
     return [
         one.with_typed_answer(typed, [FieldError(*error) for error in errors])
         if one.decision.pk == pk
+        else one
+        for one in questions
+    ]
+
+
+def show_typed_answers(
+    questions: Sequence[DecisionDetail], typed: Mapping[str, str], refusals: Refusals
+) -> list[DecisionDetail]:
+    """Return the decisions, those in `refusals` with what was typed."""
+    return [
+        one.with_typed_answer(typed, refusals[one.decision.pk])
+        if one.decision.pk in refusals
         else one
         for one in questions
     ]

@@ -14,7 +14,7 @@ from runs.views.approvals.details import (
     parse_edited_input,
     select_decision_relations,
 )
-from runs.views.approvals.refused import keep_refused_answer
+from runs.views.approvals.refused import keep_refused_answer, show_typed_answers
 from runs.whole_number import parse_whole_number
 
 
@@ -47,12 +47,7 @@ def turn_asks(request: HtmxRequest, pk: int) -> HttpResponse:
     ]
     context = {
         "run": run,
-        "questions": [
-            one.with_typed_answer(request.POST, refusals[one.decision.pk])
-            if one.decision.pk in refusals
-            else one
-            for one in questions
-        ],
+        "questions": show_typed_answers(questions, request.POST, refusals),
         "error": error,
     }
     return render(request, "turns/_asks.html", context)

@@ -96,10 +96,8 @@ class RunTurn:
                 return _("Stopped after %(duration)s") % {"duration": self._duration}
             case Run.Status.SUCCEEDED:
                 return self._describe_success()
-            case Run.Status.WAITING if state.wait is not None:
-                # Without a time: nothing renders a waiting turn again until it goes on.
-                text = _("Waiting for provider %(provider)s")
-                return text % {"provider": state.wait.name}
+            case Run.Status.WAITING:
+                return self._describe_wait()
             case _:
                 return str(WAITING_LABELS[run.status])
 
@@ -145,6 +143,14 @@ class RunTurn:
             return describe_lost_run(has_worker=state.has_worker)
         values = {"number": state.round, "activity": state.activity}
         return _("Round %(number)d: %(activity)s") % values
+
+    def _describe_wait(self) -> str:
+        state = self.state
+        if state.wait is None:
+            return state.limit_wait_text or str(WAITING_LABELS["waiting"])
+        # Without a time: nothing renders a waiting turn again until it goes on.
+        text = _("Waiting for provider %(provider)s")
+        return text % {"provider": state.wait.name}
 
     def _describe_success(self) -> str:
         values = {

@@ -1,6 +1,7 @@
 """Tests of an agent: a chat with the draft, and runs side by side."""
 
 import pytest
+from django.utils import timezone
 
 from runs.models import Conversation, Provider, Run
 from runs.services.agents.publish import publish_agent
@@ -10,8 +11,8 @@ from runs.services.agents.trials import (
     start_comparison,
     start_test_chat_run,
 )
-from runs.services.errors import InputsRefused
-from tests.make import make_agent, make_provider, make_tool, make_user
+from runs.services.errors import AnswerUnfinished, InputsRefused
+from tests.make import fit, make_agent, make_provider, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +25,7 @@ def test_a_chat_runs_the_draft_as_a_test():
         agent, by=agent.owner, inputs={"input": "a"}, conversation=None
     )
     conversation = first.conversation
+    Run.objects.update(status="succeeded", **fit("succeeded", timezone.now()))
     start_test_chat_run(
         agent, by=agent.owner, inputs={"input": "b"}, conversation=conversation
     )
@@ -32,6 +34,22 @@ def test_a_chat_runs_the_draft_as_a_test():
     assert conversation.runs.count() == 2
     assert {run.is_test for run in Run.objects.all()} == {True}
     assert {run.version for run in Run.objects.all()} == {None}
+
+
+def test_a_message_waits_for_the_answer_to_the_one_before():
+    agent = make_agent()
+    first = start_test_chat_run(
+        agent, by=agent.owner, inputs={"input": "a"}, conversation=None
+    )
+
+    with pytest.raises(AnswerUnfinished, match="still being written"):
+        start_test_chat_run(
+            agent,
+            by=agent.owner,
+            inputs={"input": "b"},
+            conversation=first.conversation,
+        )
+    assert Run.objects.get() == first
 
 
 def test_a_turn_that_is_refused_leaves_no_empty_chat():

@@ -3,8 +3,12 @@
 import pytest
 
 from runs.models import Agent, Conversation, ProviderModel
-from runs.services.conversations.messages import can_continue_answer, continue_answer
-from runs.services.errors import NotAllowed
+from runs.services.conversations.messages import (
+    can_continue_answer,
+    continue_answer,
+    send_message,
+)
+from runs.services.errors import AnswerUnfinished, NotAllowed
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.resume import resume_run
 from runs.services.runs.start import select_turns, start_run
@@ -19,6 +23,7 @@ from tests.make import (
     make_run,
     make_user,
 )
+from tests.threads import at_once
 from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,6 +54,26 @@ def in_conversation(*statuses, **fields):
         make_run(agent=agent, status=one, conversation=conversation) for one in statuses
     ]
     return conversation, runs
+
+
+def test_of_two_messages_at_the_same_moment_one_is_refused():
+    conversation, _ = in_conversation("succeeded")
+    refused = []
+
+    def send():
+        agent = Agent.objects.get(pk=conversation.agent_id)
+        inputs = {"input": "Next"}
+        try:
+            send_message(
+                agent, by=agent.owner, inputs=inputs, conversation=conversation
+            )
+        except AnswerUnfinished as error:
+            refused.append(error)
+
+    at_once(send, send)
+
+    assert len(refused) == 1
+    assert conversation.runs.count() == 2
 
 
 def test_a_run_of_an_agent_with_memory_begins_a_conversation():

@@ -102,7 +102,8 @@ def test_a_prompt_of_the_library_can_be_used(client, ann):
     [
         pytest.param({"name": ""}, "required", id="no-name"),
         pytest.param({"model": ""}, "required", id="no-model"),
-        pytest.param({"max_iterations": "-1"}, "Must be 0 or more", id="iterations"),
+        pytest.param({"max_iterations": "-1"}, "Enter 1 or more", id="iterations"),
+        pytest.param({"max_iterations": "0"}, "Enter 1 or more", id="no-rounds"),
         pytest.param({"max_execution_time": "-5"}, "Must be 0 or more", id="time"),
         pytest.param({"budget_tokens": "-5"}, "0 or more", id="tokens"),
         pytest.param({"max_iterations": "many"}, "whole number", id="no-number"),
@@ -196,7 +197,7 @@ def test_the_preview_names_mistakes_while_one_types(client, ann):
         "/agents/preview/", typed(ann, max_iterations="-1", name="")
     ).content.decode()
 
-    assert "Rounds: Must be 0 or more" in part
+    assert "Rounds: Enter 1 or more" in part
     assert "required" not in part.split("<main")[1]
 
 

@@ -60,7 +60,7 @@ def test_a_field_with_a_mistake_keeps_what_is_stored(client, ann):
     assert stored.name == "new"
     assert stored.executor["max_iterations"] == 7
     assert stored.parameters == {"seed": 1}
-    assert 'data-mistake="max_iterations">Must be 0 or more' in part
+    assert 'data-mistake="max_iterations">Enter 1 or more' in part
     assert "Not saved, fix below: Other parameters, Rounds" in part
 
 

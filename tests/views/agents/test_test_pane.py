@@ -11,10 +11,14 @@ from runs.models import Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import get_draft_token, save_agent
 from tests.html import strip_tags
-from tests.make import make_agent, make_provider, make_run, make_step, make_user
+from tests.make import fit, make_agent, make_provider, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
 HX = {"HX-Request": "true"}
+
+
+def end_runs() -> None:
+    Run.objects.update(status="succeeded", **fit("succeeded", timezone.now()))
 
 
 def test_a_message_starts_a_test_of_the_draft_and_shows_it(client, ann):
@@ -50,6 +54,7 @@ def test_the_next_message_belongs_to_the_same_chat(client, ann):
     agent = make_agent(ann, memory=True)
     client.post(f"/agents/{agent.pk}/test/", {"input": "a", "conversation_id": "new"})
     conversation = Conversation.objects.get()
+    end_runs()
 
     client.post(
         f"/agents/{agent.pk}/test/",
@@ -59,6 +64,20 @@ def test_the_next_message_belongs_to_the_same_chat(client, ann):
 
     assert conversation.runs.count() == 2
     assert Conversation.objects.count() == 2
+
+
+@pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])
+def test_a_message_during_an_answer_is_refused_and_kept(client, ann, headers):
+    agent = make_agent(ann)
+    address = f"/agents/{agent.pk}/test/"
+    client.post(address, {"input": "a", "conversation_id": "new"})
+    sent = {"input": "Keep me", "conversation_id": str(Conversation.objects.get().pk)}
+
+    answer = client.post(address, sent, headers=headers)
+
+    assert "The previous answer is still being written." in answer.text
+    assert "Keep me" in answer.text
+    assert Run.objects.count() == 1
 
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])
@@ -291,6 +310,7 @@ def test_earlier_messages_of_a_test_chat_are_folded(client, ann):
         latest = Conversation.objects.first()
         chosen = str(latest.pk) if latest else "new"
         client.post(address, {"input": text, "conversation_id": chosen})
+        end_runs()
 
     page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
 

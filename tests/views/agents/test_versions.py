@@ -5,6 +5,7 @@ import pytest
 from runs.models import Agent
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import ToolAssignment, get_draft_token, save_agent
+from runs.services.spec.inline_prompt import save_inline_prompt
 from tests.make import make_agent, make_run, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +34,45 @@ def test_lists_them_with_notes_and_compares_with_the_draft(client, ann):
     assert page.index("the second") < page.index("the first")
     assert "Runs use version 2" in page
     assert "<del>15</del> → <ins>9</ins>" in page
+
+
+@pytest.mark.parametrize("limit", [1, 0])
+def test_a_limit_of_one_or_zero_is_compared_as_a_number(client, ann, limit):
+    agent = two_versions(ann)
+    agent.executor = {
+        "max_iterations": limit,
+        "return_intermediate_steps": True,
+        "handle_parsing_errors": False,
+    }
+    agent.save()
+
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+
+    assert f"<del>15</del> → <ins>{limit}</ins>" in page
+    assert "<del>No</del> → <ins>Yes</ins>" in page
+    assert "<del>Yes</del> → <ins>No</ins>" in page
+
+
+def test_first_instructions_are_one_change(client, ann):
+    agent = make_agent(ann)
+    publish_agent(agent, by=ann)
+    agent.prompt = save_inline_prompt(
+        agent,
+        kind=agent.kind,
+        fields={
+            "messages": [
+                {"role": "system", "template": "Be brief."},
+                {"role": "user", "template": "{input}"},
+            ]
+        },
+    )
+    agent.save()
+
+    page = client.get(f"/agents/{agent.pk}/versions/?a=1&b=draft").content.decode()
+
+    assert "Built-in prompt of the kind" in page
+    assert "Be brief." in page
+    assert "Message 2" not in page
 
 
 def test_compares_any_two(client, ann):

@@ -585,8 +585,9 @@ def answer_as_shown(client, decision, **typed):
     assert sent["edit_as"] == ["fields"]
     sent |= {f"arg-{decision.pk}-{name}": value for name, value in typed.items()}
     url = f"/approvals/{decision.pk}/answer/"
-    client.post(url, sent | {"answer": "approve"})
+    answered = client.post(url, sent | {"answer": "approve"})
     decision.refresh_from_db()
+    return answered
 
 
 def fields_of(decision, **typed):
@@ -619,64 +620,74 @@ def test_untouched_fields_are_no_edit(client, ann):
 TEXTS = {"type": "array", "items": {"type": "string"}}
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        pytest.param(TEXTS, ["a", "é"], id="list"),
-        pytest.param(TEXTS, ["one\r\ntwo", " a "], id="list with a line break"),
-        pytest.param(TEXTS, ["a", ""], id="list with an empty text"),
-        pytest.param(TEXTS, ["[1]"], id="list with a text that is a JSON list"),
-        pytest.param(TEXTS, [], id="empty list of texts"),
-        pytest.param(TEXTS, [1], id="list of other values"),
-        pytest.param({}, ["a", {"b": None}], id="list of any type"),
-        pytest.param({}, "text", id="text of any type"),
-        pytest.param({}, "[1]", id="text that is JSON"),
-        pytest.param({}, "", id="empty text"),
-        pytest.param({}, False, id="false"),
-        pytest.param({"type": "object"}, {"a": "<b>&'\""}, id="object"),
-        pytest.param({"type": "object"}, {}, id="empty object"),
-        pytest.param(
-            {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 7, id="either"
-        ),
-        pytest.param({"type": ["array", "null"]}, [], id="empty list"),
-        pytest.param({"type": "boolean"}, False, id="boolean"),
-        pytest.param({"enum": [1, "1"]}, 1, id="choice"),
-        pytest.param({"type": "number"}, 0.25, id="number"),
-        pytest.param({"type": "string"}, "\nfirst line is empty", id="line break"),
-        pytest.param({"type": "object"}, {"a": "one\r\ntwo"}, id="break in an object"),
-        pytest.param({"type": "number"}, 50, id="whole number"),
-        pytest.param({"type": "number"}, 50.0, id="number with a point"),
-        pytest.param({"type": "number"}, 1e22, id="number with an exponent"),
-        pytest.param({"type": "integer"}, 1.5, id="number instead of an integer"),
-        pytest.param({"type": "integer"}, 1.0, id="integer with a point"),
-        pytest.param({"type": "integer"}, "", id="text instead of an integer"),
-        pytest.param({"type": "boolean"}, "Yes", id="text instead of yes"),
-        pytest.param({"type": "string"}, 7, id="integer instead of a text"),
-        pytest.param({"type": "string"}, "", id="empty text of a text field"),
-        pytest.param({"type": "string"}, "x\r\ny", id="line breaks"),
-        pytest.param({"type": "string"}, "x\ry", id="old line break"),
-        pytest.param({"type": ["string", "null"]}, None, id="null"),
-        pytest.param({"type": ["number", "null"]}, None, id="null for a number"),
-        pytest.param({"type": "boolean"}, None, id="null for yes or no"),
-        pytest.param({"enum": ["a", None]}, None, id="null as a choice"),
-        pytest.param({"enum": ["a"]}, "b", id="no choice"),
-        pytest.param({}, None, id="null of any type"),
-        pytest.param(GEO, {"lat": 50, "lon": None, "name": ""}, id="nested"),
-        pytest.param(GEO, {"lat": 1.5, "extra": [""]}, id="nested and unknown"),
-        pytest.param(GEO, {"at": {"zone": 1}}, id="nested twice"),
-        pytest.param(GEO, {"at": {}}, id="empty object within an object"),
-        pytest.param(GEO, {}, id="empty object with fields"),
-        pytest.param(GEO, None, id="null for an object with fields"),
-        pytest.param(GEO, "here", id="text instead of an object"),
-    ],
-)
-@pytest.mark.parametrize("required", [[], ["x"]], ids=["optional", "required"])
-def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, part, value, required):
-    decision = asking_with_schema(ann, {"x": part}, {"x": value}, required=required)
+SHOWN = {
+    "list": (TEXTS, ["a", "é"]),
+    "list_with_a_line_break": (TEXTS, ["one\r\ntwo", " a "]),
+    "list_with_an_empty_text": (TEXTS, ["a", ""]),
+    "list_with_a_text_that_is_a_JSON_list": (TEXTS, ["[1]"]),
+    "empty_list_of_texts": (TEXTS, []),
+    "list_of_other_values": (TEXTS, [1]),
+    "list_of_any_type": ({}, ["a", {"b": None}]),
+    "text_of_any_type": ({}, "text"),
+    "text_that_is_JSON": ({}, "[1]"),
+    "empty_text": ({}, ""),
+    "false": ({}, False),
+    "object": ({"type": "object"}, {"a": "<b>&'\""}),
+    "empty_object": ({"type": "object"}, {}),
+    "either": ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, 7),
+    "empty_list": ({"type": ["array", "null"]}, []),
+    "boolean": ({"type": "boolean"}, False),
+    "choice": ({"enum": [1, "1"]}, 1),
+    "number": ({"type": "number"}, 0.25),
+    "line_break": ({"type": "string"}, "\nfirst line is empty"),
+    "break_in_an_object": ({"type": "object"}, {"a": "one\r\ntwo"}),
+    "whole_number": ({"type": "number"}, 50),
+    "number_with_a_point": ({"type": "number"}, 50.0),
+    "number_with_an_exponent": ({"type": "number"}, 1e22),
+    "number_instead_of_an_integer": ({"type": "integer"}, 1.5),
+    "integer_with_a_point": ({"type": "integer"}, 1.0),
+    "text_instead_of_an_integer": ({"type": "integer"}, ""),
+    "text_instead_of_yes": ({"type": "boolean"}, "Yes"),
+    "integer_instead_of_a_text": ({"type": "string"}, 7),
+    "empty_text_of_a_text_field": ({"type": "string"}, ""),
+    "line_breaks": ({"type": "string"}, "x\r\ny"),
+    "old_line_break": ({"type": "string"}, "x\ry"),
+    "null": ({"type": ["string", "null"]}, None),
+    "null_for_a_number": ({"type": ["number", "null"]}, None),
+    "null_for_yes_or_no": ({"type": "boolean"}, None),
+    "null_as_a_choice": ({"enum": ["a", None]}, None),
+    "no_choice": ({"enum": ["a"]}, "b"),
+    "null_of_any_type": ({}, None),
+    "nested": (GEO, {"lat": 50, "lon": None, "name": ""}),
+    "nested_and_unknown": (GEO, {"lat": 1.5, "extra": [""]}),
+    "nested_twice": (GEO, {"at": {"zone": 1}}),
+    "empty_object_within_an_object": (GEO, {"at": {}}),
+    "empty_object_with_fields": (GEO, {}),
+    "null_for_an_object_with_fields": (GEO, None),
+    "text_instead_of_an_object": (GEO, "here"),
+}
+"""The schema of an argument, and its value."""
 
-    answer_as_shown(client, decision)
 
-    assert (decision.answer, decision.edited_input) == ("approved", None)
+@pytest.mark.parametrize("required", [False, True], ids=["optional", "required"])
+def test_a_form_sent_as_it_is_shown_is_no_edit(client, ann, required):
+    """All arguments stand on one page, each in fields of its own."""
+    properties = {name: part for name, (part, _) in SHOWN.items()}
+    arguments = {name: value for name, (_, value) in SHOWN.items()}
+    names = list(SHOWN) if required else []
+    decision = asking_with_schema(ann, properties, arguments, required=names)
+
+    answered = answer_as_shown(client, decision)
+
+    sent = decision.edited_input or arguments
+    assert [one for one in SHOWN if repr(sent.get(one)) != repr(arguments[one])] == []
+    assert decision.answer == "approved", refused_fields(answered)
+    assert decision.edited_input is None
+
+
+def refused_fields(answered):
+    """Return the names of the fields that a page marks."""
+    return re.findall(r'name="arg-\d+-([^"]*)"[^>]*aria-invalid', answered.text)
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,51 @@ def test_a_message_beyond_the_limit_is_kept_in_the_box(client, agent, settings):
     assert 'class="ask plain-text">One<' in page
 
 
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        ("running", "still being written. Wait"),
+        ("awaiting_approval", "Approve or reject the call"),
+        ("awaiting_decision", "Decide how to continue"),
+        ("waiting", "is waiting to continue. Wait"),
+    ],
+)
+def test_a_message_before_the_previous_answer_is_kept_in_the_box(
+    client, ann, agent, status, advice
+):
+    conversation = Conversation.objects.create(owner=ann, agent=agent)
+    make_run(ann, agent=agent, conversation=conversation, status=status)
+    body = {"input": "Kept text", "conversation_id": conversation.pk}
+    page = text(client, "/chat/planner/say/", **body)
+
+    assert Run.objects.count() == 1
+    assert "Kept text</textarea>" in page
+    assert advice in page
+
+
+def test_the_run_page_sends_no_message_before_the_previous_answer(client, agent):
+    first = say(client, "One")
+    finish(first)
+    say(client, "Two", conversation_id=first.conversation_id)
+    page = text(client, f"/runs/{first.pk}/continue/", input="Kept text")
+
+    assert Run.objects.count() == 2
+    assert "still being written" in page
+    assert "Kept text</textarea>" in page
+
+
+def test_a_turn_says_which_limit_it_waits_for(client, ann, agent):
+    conversation = Conversation.objects.create(owner=ann, agent=agent)
+    provider = make_provider(owner=ann, name="Fake", max_concurrent_runs=1)
+    fields = {"waiting_for": "provider", "waiting_provider": provider}
+    make_run(agent=agent, conversation=conversation, status="waiting", **fields)
+    page = text(client, f"/chat/planner/{conversation.pk}/")
+
+    words = "Waiting for a slot: provider Fake runs 1 of 1"
+    assert f'class="full-only">{words}</span>' in page
+    assert f'class="calm-only">{words}</span>' in page
+
+
 def test_shows_the_answer_and_what_can_be_done_with_it(client, agent):
     run = say(client, "Is it raining?")
     finish(run, "**Yes**, it is.")
@@ -375,7 +420,7 @@ def branch(client, run, **body):
 
 def test_stops_what_was_said_before_the_branch_too(client, agent):
     first = say(client, "One")
-    second = say(client, "Two", conversation_id=first.conversation_id)
+    second = make_run(first.owner, agent=agent, conversation=first.conversation)
     other = branch(client, second, input="Three")
 
     client.post(f"/chat/planner/{other.conversation_id}/stop/")

@@ -1,0 +1,194 @@
+"""Several calls wait in a run: what is typed for one stays while others are decided."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driver.chromium import listen
+from tests.browser.site import running_site
+from tests.browser.test_first_agent import enter
+
+pytestmark = pytest.mark.browser
+
+WAITING = """
+import django
+django.setup()
+from django.contrib.auth.models import User
+from runs.models import Agent, Conversation
+from tests.make import make_call, make_decision, make_run, make_spec, make_step
+from tools.spec import ToolSpec
+city = {"type": "object", "properties": {"city": {"type": "string"}}}
+tool = ToolSpec(name="book_table", description="", effect="side_effect",
+                args_schema=city | {"required": ["city"]})
+admin = User.objects.get(username="admin")
+agent = Agent.objects.filter(slug="travel-planner").get()
+chat = Conversation.objects.create(owner=admin, agent=agent, title="Tables")
+run = make_run(admin, agent=agent, status="awaiting_approval", conversation=chat,
+               spec=make_spec(tools=(tool,)))
+call = make_call(run)
+calls = []
+for name in ("Berlin", "Paris", "Tokyo"):
+    step = make_step(run, call=call, tool="book_table", status="awaiting_approval",
+                     effect="side_effect", tool_input={"city": name})
+    calls.append(make_decision(step).pk)
+print(run.pk, chat.pk, *calls)
+"""
+STORED = """
+import django, json
+django.setup()
+from runs.models import Decision
+row = Decision.objects.get(pk={})
+print(json.dumps([row.answer, row.edited_input, row.reason]))
+"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    with running_site() as one:
+        yield one
+
+
+@pytest.fixture
+def waiting(site):
+    """Return a run, its conversation, and its three open approvals."""
+    return [int(pk) for pk in site.run("-c", WAITING).split()[-5:]]
+
+
+@pytest.fixture
+def page(browser, site):
+    page = enter(browser, site, viewport={"width": 1440, "height": 900})
+    received = listen(page)
+    yield page
+    page.context.close()
+    assert received == []
+
+
+def stored(site, pk):
+    return json.loads(site.run("-c", STORED.format(pk)).strip().splitlines()[-1])
+
+
+def form_of(page, pk):
+    return page.locator(f"#approval-form-{pk}")
+
+
+def edit_city(page, pk, text):
+    """Type another city, and leave the caret after its second character."""
+    form_of(page, pk).locator("summary:has-text('Edit arguments')").click()
+    city = form_of(page, pk).locator(".as-fields [name$='-city']")
+    city.fill(text)
+    city.evaluate("field => field.setSelectionRange(2, 2)")
+    return city
+
+
+def caret(field):
+    return field.evaluate(
+        "field => [document.activeElement === field, field.selectionStart]"
+    )
+
+
+def approve_elsewhere(page, site, pk):
+    other = page.context.new_page()
+    other.goto(f"{site.url}/approvals/{pk}/")
+    form_of(other, pk).locator("button[value=approve]").click()
+    expect(other.locator("#part-toasts")).to_contain_text("approved")
+    other.close()
+
+
+def approve_edited(page, site, pk):
+    """Approve a call with what stands in its form; return what is stored."""
+    form_of(page, pk).locator("button[value=approve]").click()
+    expect(form_of(page, pk)).to_have_count(0)
+    assert page.locator("#part-toasts [role=alert] .toast").count() == 0
+    return stored(site, pk)
+
+
+@pytest.mark.parametrize("where", ["same tab", "other tab"])
+def test_a_chat_keeps_what_is_typed_for_a_call(page, site, waiting, where):
+    _, chat, first, _, third = waiting
+    page.goto(f"{site.url}/chat/travel-planner/{chat}/")
+    city = edit_city(page, first, "Oslo")
+
+    if where == "same tab":
+        form_of(page, third).locator("button[value=approve]").click()
+    else:
+        approve_elsewhere(page, site, third)
+    expect(form_of(page, third)).to_have_count(0)
+
+    expect(city).to_be_visible()
+    assert city.input_value() == "Oslo"
+    if where == "other tab":
+        assert caret(city) == [True, 2]
+    assert approve_edited(page, site, first) == ["approved", {"city": "Oslo"}, ""]
+
+
+@pytest.mark.parametrize("where", ["same tab", "other tab"])
+def test_the_run_page_keeps_what_is_typed_for_a_call(page, site, waiting, where):
+    run, _, first, second, third = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    page.locator(f"#approval-banner-{second} > summary").click()
+    page.locator(f"#approval-banner-{third} > summary").click()
+    note = form_of(page, second).locator("[name=reason]")
+    note.fill("not in winter")
+    form_of(page, first).locator("[name=reason]").fill("as agreed")
+    city = edit_city(page, first, "Oslo")
+
+    if where == "same tab":
+        form_of(page, third).locator("button[value=approve]").click()
+    else:
+        approve_elsewhere(page, site, third)
+    expect(form_of(page, third)).to_have_count(0)
+
+    expect(city).to_be_visible()
+    expect(note).to_be_visible()
+    assert (city.input_value(), note.input_value()) == ("Oslo", "not in winter")
+    if where == "other tab":
+        assert caret(city) == [True, 2]
+    assert approve_edited(page, site, first) == [
+        "approved",
+        {"city": "Oslo"},
+        "as agreed",
+    ]
+    form_of(page, second).locator("button[value=reject]").click()
+    expect(page.locator("#part-toasts")).to_contain_text("book_table rejected")
+    assert stored(site, second) == ["rejected", None, "not in winter"]
+
+
+@pytest.mark.parametrize("kind", ["chat", "run"])
+def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
+    page, site, waiting, kind
+):
+    run, chat, first, second, _ = waiting
+    path = f"/runs/{run}/" if kind == "run" else f"/chat/travel-planner/{chat}/"
+    page.goto(site.url + path)
+    edit_city(page, first, "Oslo")
+
+    approve_elsewhere(page, site, first)
+
+    expect(form_of(page, first)).to_have_count(0)
+    expect(form_of(page, second)).to_have_count(1)
+    expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
+        "was decided elsewhere"
+    )
+    assert stored(site, first)[:2] == ["approved", None]
+
+
+@pytest.mark.parametrize("kind", ["chat", "run"])
+def test_refused_arguments_are_shown_with_their_errors(page, site, waiting, kind):
+    run, chat, first, second, _ = waiting
+    path = f"/runs/{run}/" if kind == "run" else f"/chat/travel-planner/{chat}/"
+    page.goto(site.url + path)
+    edit_city(page, first, "Oslo")
+    if kind == "run":
+        page.locator(f"#approval-banner-{second} > summary").click()
+    form_of(page, second).locator("summary:has-text('Edit arguments')").click()
+    form_of(page, second).locator("label:has-text('JSON')").click()
+    form_of(page, second).locator("[name=edited]").fill('{"city": 3')
+
+    form_of(page, second).locator("button[value=approve]").click()
+
+    expect(form_of(page, second).locator(".errors")).to_contain_text("bracket")
+    assert form_of(page, second).locator("[name=edited]").input_value() == '{"city": 3'
+    form_of(page, second).locator("[name=edited]").fill('{"city": "Rome"}')
+    assert approve_edited(page, site, second)[:2] == ["approved", {"city": "Rome"}]
+    assert approve_edited(page, site, first)[:2] == ["approved", {"city": "Oslo"}]
