@@ -4,7 +4,7 @@ OSV_URL ?= https://api.osv.dev/v1/query
 BIOME := node_modules/.bin/biome
 LOCK := --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
-.PHONY: run dev setup test check audit fix shots bench soak migrate lock
+.PHONY: run dev setup test test-all check audit fix shots bench soak migrate lock
 run: setup
 	@exec $(PY) -m agentsite.supervise
 
@@ -12,8 +12,8 @@ dev: setup
 	@exec $(PY) -m agentsite.dev
 
 setup: .venv/requirements.made
-test: .venv/requirements-dev.made .venv/servers/requirements-servers.made
-	@$(PY) -m tests.run
+test test-all: .venv/requirements-dev.made .venv/servers/requirements-servers.made
+	@$(PY) -m tests.run $(if $(filter test-all,$@),--all)
 
 check: export AGENTSITE_DATA := .venv/check
 check: .venv/requirements-dev.made node_modules/made

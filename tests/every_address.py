@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import pytest
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import F, Model
 from django.http import HttpResponse
+from django.template.backends.django import Template
 from django.test import Client
 from django.urls import get_resolver
 
@@ -53,6 +55,8 @@ from tools.models import (
 
 Keys = dict[str, Any]
 
+ERROR_PAGES = ("404.html", "errors/button.html")
+"""Templates of the answers 404 and 405."""
 SHARE_TOKEN = "a-link-to-the-run"
 LOGIN_TOKEN = "a-link-that-signs-in"
 
@@ -245,6 +249,21 @@ def find_key(name: str, argument: str) -> Any:
     if argument == "slug":
         return Agent.objects.order_by("pk")[0].slug
     return BY_ARGUMENT[argument]()
+
+
+def render_nothing(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Answer with empty pages, for sweeps that look only at the status codes.
+
+    A view decides on the status before it renders a template; other tests render them.
+    With names only these templates are empty.
+    """
+    render = Template.render
+
+    def render_others(self: Template, *args: Any, **named: Any) -> str:
+        is_empty = not names or self.origin.template_name in names
+        return "" if is_empty else render(self, *args, **named)
+
+    monkeypatch.setattr(Template, "render", render_others)
 
 
 def ask(client: Client, method: str, path: str, form: str = "") -> HttpResponse:

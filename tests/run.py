@@ -1,4 +1,4 @@
-"""Run every test, on PostgreSQL or SQLite or both: `python -m tests.run [options]`."""
+"""Run the tests on PostgreSQL and SQLite: `python -m tests.run [--all] [options]`."""
 
 import os
 import subprocess
@@ -62,6 +62,34 @@ SLOW_ON_BOTH = [
     "tests/faults/test_kill_points.py",
     "tests/faults/test_model_outage.py::test_all_runs_in_flight_survive_an_outage",
 ]
+SELDOM = [
+    "tests/browser/test_accessibility.py",
+    "tests/browser/test_clicks.py",
+    "tests/browser/test_every_page.py",
+    "tests/browser/test_hostile_texts.py",
+    "tests/browser/test_layout_shift.py",
+    "tests/browser/test_pages.py",
+    "tests/browser/test_tutorial.py",
+    "tests/faults/test_database_away.py",
+    "tests/faults/test_deployments.py",
+    "tests/faults/test_dev.py",
+    "tests/faults/test_fairness.py",
+    "tests/faults/test_index_without_blocking.py",
+    "tests/faults/test_json_logs.py",
+    "tests/faults/test_pgbouncer.py",
+    "tests/faults/test_restore.py",
+    "tests/faults/test_wheel.py",
+]
+"""Sweeps over all pages and whole installations, which only `--all` runs."""
+SELDOM_ON_SQLITE = [
+    "tests/services/conversations",
+    "tests/services/forks",
+    "tests/services/health",
+    "tests/services/runs",
+    "tests/services/test_bootstrap.py",
+    "tests/views/run_list",
+]
+"""Repeated on SQLite with `--all` only; PostgreSQL always runs them."""
 ONLY_POSTGRESQL = ["tests/tools/sql/test_borrowed_connection.py"]
 
 
@@ -86,19 +114,25 @@ class Result(NamedTuple):
 
 def main() -> int:
     """Run all parts; the last lines are a summary."""
+    left_out = [*SELDOM, *SELDOM_ON_SQLITE]
+    if "--all" in sys.argv:
+        sys.argv.remove("--all")  # the others are for pytest
+        left_out = []
     started = time.monotonic()
     initdb = find_initdb()
     if initdb is None:
-        results = run_all(only_sqlite(), server="")
+        results = run_all(only_sqlite(left_out), server="")
     else:
         with postgresql(initdb) as server:
-            results = run_all(on_both(), server=server.url.rpartition("/")[0])
+            results = run_all(on_both(left_out), server=server.url.rpartition("/")[0])
     print("\n=== Summary")
     for each in results:
         print(
             f"{each.title:24} {each.passed:5} passed {each.failed:3} failed "
             f"{each.skipped:3} skipped {each.seconds:6.0f} s"
         )
+    if left_out:
+        print("Sweeps and whole installations were left out: `make test-all`.")
     if initdb is None:
         print("PostgreSQL was not found; only SQLite was tested. Install postgresql.")
     bad = sum(each.failed + each.skipped for each in results)
@@ -107,43 +141,53 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def on_both() -> list[list[Part]]:
+def on_both(left_out: list[str]) -> list[list[Part]]:
     """Return lanes, which run at the same time; a lane's parts run in order.
 
     Tests of faults mostly wait; the other lanes use the processors meanwhile.
     """
-    on_postgresql = ignore(SLOW_ON_SQLITE)
-    browser = [path for path in SLOW_ON_SQLITE if path.startswith(BROWSER)]
-    faults = [path for path in SLOW_ON_SQLITE if path.startswith(FAULTS)]
+    slow = [path for path in SLOW_ON_SQLITE if path not in left_out]
+    on_sqlite = [path for path in ON_SQLITE_TOO if path not in left_out]
+    on_postgresql = ignore([*SLOW_ON_SQLITE, *left_out])
+    browser = [path for path in slow if path.startswith(BROWSER)]
+    faults = [path for path in slow if path.startswith(FAULTS)]
     quick = ["tests", *ignore([BROWSER, FAULTS]), "-n", "2"]
     return [
-        [Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql])],
         [
-            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH]),
+            Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql, *waiting(2)]),
+            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH, *waiting(2)]),
+        ],
+        [
             Part("PostgreSQL, browser", "browser", [BROWSER, *on_postgresql]),
+            Part("SQLite, browser", "", [*browser, *by_file(2)]),
         ],
         [
             Part("PostgreSQL", "quick", quick),
-            Part("SQLite", "", [*ON_SQLITE_TOO, *ignore(ONLY_POSTGRESQL)]),
-            Part("SQLite, browser", "", [*browser, *by_file(2)]),
+            Part("SQLite", "", [*on_sqlite, *ignore(ONLY_POSTGRESQL)]),
         ],
     ]
 
 
-def only_sqlite() -> list[list[Part]]:
+def only_sqlite(left_out: list[str]) -> list[list[Part]]:
     """Return the lanes for a machine without PostgreSQL."""
+    slow = ignore(left_out)
     ignored = ignore([BROWSER, FAULTS, *ONLY_POSTGRESQL])
     return [
-        [Part("SQLite, faults", "", [FAULTS])],
+        [Part("SQLite, faults", "", [FAULTS, *slow, *waiting(2)])],
         [
             Part("SQLite", "", ["tests", *ignored, "-n", "2"]),
-            Part("SQLite, browser", "", [BROWSER, *by_file(2)]),
+            Part("SQLite, browser", "", [BROWSER, *slow, *by_file(2)]),
         ],
     ]
 
 
 def ignore(paths: list[str]) -> list[str]:
     return [f"--ignore={path}" for path in paths]
+
+
+def waiting(workers: int) -> list[str]:
+    """Run tests that mostly wait in some processes, which take what is left."""
+    return ["-n", str(workers), "--dist", "worksteal"]
 
 
 def by_file(workers: int) -> list[str]:

@@ -42,7 +42,7 @@ from runs.services.runs.start import start_run
 from runs.worker import experiment_process
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
-from tests.every_address import ask, list_addresses
+from tests.every_address import ERROR_PAGES, ask, list_addresses, render_nothing
 from tests.experiments import HOLDER, end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user
 from tests.timing import wait_until
@@ -431,7 +431,8 @@ def test_an_evaluator_outlives_its_extension_and_can_only_be_archived(example, c
     assert (evaluator.name, evaluator.archived_at is None) == ("Brief", False)
 
 
-def test_no_page_needs_the_kind_of_a_stored_evaluator(client):
+def test_no_page_needs_the_kind_of_a_stored_evaluator(client, monkeypatch):
+    render_nothing(monkeypatch, *ERROR_PAGES)
     owner = make_user("root", is_superuser=True)
     make_world(owner, Group.objects.create(name="crew"))
     client.force_login(owner)

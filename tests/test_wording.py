@@ -7,6 +7,7 @@ of the documentation. CONTRIBUTING.md has the glossary.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ GETTEXT_NAMES = {
     "pgettext",
     "pgettext_lazy",
 }
+GETTEXT_CALL = re.compile(rf"\b({'|'.join(GETTEXT_NAMES)})\b")
+"""Without one of the names a file has no text, and need not be parsed."""
 TRANSLATE_TAG = re.compile(r"{%\s*translate\s+(?:\"([^\"]*)\"|'([^']*)')")
 BLOCK_TAG = re.compile(
     r"{%\s*blocktranslate\b[^%]*%}(.*?){%\s*endblocktranslate\s*%}", re.DOTALL
@@ -91,7 +94,10 @@ class Text(NamedTuple):
 
 
 def texts_of_python(path: Path) -> Iterator[Text]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    source = path.read_text(encoding="utf-8")
+    if not GETTEXT_CALL.search(source):
+        return
+    for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -131,7 +137,12 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def collect_texts() -> Iterator[Text]:
+@cache
+def collect_texts() -> list[Text]:
+    return [*texts_of_code(), *texts_of_pages()]
+
+
+def texts_of_code() -> Iterator[Text]:
     for package in ("agentsite", "runs", "tools"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
@@ -139,6 +150,9 @@ def collect_texts() -> Iterator[Text]:
         for path in sorted((ROOT / package).glob("static/**/*.js")):
             if "vendor" not in path.parts:
                 yield from texts_of_script(path)
+
+
+def texts_of_pages() -> Iterator[Text]:
     for path in sorted((ROOT / "templates").rglob("*.html")):
         yield from texts_of_template(path)
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):

@@ -369,13 +369,22 @@ def test_a_failed_try_marks_the_line(opened, lived_in):
 
 
 def test_a_key_in_two_thousand_lines_takes_little_time(opened, lived_in):
-    lines = [f"t{n} = {n}  # 'x'" for n in range(2_000)]
-    open_code(opened, lived_in.url, "\n".join(lines))
-    opened.keyboard.press("Control+Home")
+    """Within 0.2 s each, or in proportion to few lines on a busy machine."""
+    few = type_into(opened, lived_in, lines=20)
+    many = type_into(opened, lived_in, lines=2_000)
+
+    assert many < max(42 * 0.2, 7 * few)
+
+
+def type_into(page, site, *, lines):
+    """Return the seconds of 42 keys before so many lines."""
+    text = "\n".join(f"t{n} = {n}  # 'x'" for n in range(lines))
+    open_code(page, site.url, text)
+    page.keyboard.press("Control+Home")
 
     started = time.perf_counter()
-    opened.keyboard.type("a = 1; " * 6)
+    page.keyboard.type("a = 1; " * 6)
     took = time.perf_counter() - started
 
-    assert value(opened).startswith("a = 1; ")
-    assert took < 42 * 0.2  # seconds for 42 keys, on a machine with other work
+    assert value(page).startswith("a = 1; ")
+    return took

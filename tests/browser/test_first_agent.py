@@ -108,15 +108,15 @@ def test_a_mistake_is_named_while_one_types_and_at_its_field(browser, first_star
     page.goto(f"{first_start.url}/agents/new/")
 
     page.fill("input[name=name]", "loops")
-    page.fill("input[name=max_iterations]", "-1")
+    page.fill("input[name=max_execution_time]", "-1")
     expect(page.locator("#agent-preview-body")).to_contain_text(
         "Must be 0 or more", timeout=SECONDS
     )
     page.locator("#agent-form button:has-text('Create')").click()
 
-    field = page.locator("#part-field-max_iterations")
+    field = page.locator("#part-field-max_execution_time")
     expect(field).to_contain_text("Must be 0 or more")
-    assert page.input_value("input[name=max_iterations]") == "-1"
+    assert page.input_value("input[name=max_execution_time]") == "-1"
     assert page.input_value("input[name=name]") == "loops"
     page.context.close()
 

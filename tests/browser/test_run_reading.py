@@ -633,3 +633,19 @@ def test_a_comment_that_was_not_sent_is_still_there(browser, lived_in):
     expect(page.locator("#run-feedback")).to_be_visible()
     expect(comment).to_have_value("")
     context.close()
+
+
+def test_k_goes_up_to_rows_that_are_not_loaded_yet(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{BIG}/?step=1000") as page:
+        rows = page.locator("#run-steps-pane .step")
+        count = rows.count()
+        for _ in range(60):
+            page.keyboard.press("k")
+        wait_until(lambda: rows.count() > count)
+        page.keyboard.press("k")
+        page.wait_for_timeout(300)
+
+        chosen = page.locator("#run-steps-pane .step[aria-current=true]")
+        step = re.search(r"step=(\d+)", chosen.get_attribute("href") or "")
+        assert step is not None
+        assert 800 < int(step[1]) < 960

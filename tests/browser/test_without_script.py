@@ -67,6 +67,16 @@ def test_tools_are_filtered_and_disabled(page, lived_in):
     expect(rows).not_to_contain_text("disabled")
 
 
+def test_the_page_of_an_agent_says_what_is_not_saved(browser, first_start):
+    page = enter(browser, first_start, java_script_enabled=False)
+    page.goto(f"{first_start.url}/agents/1/edit/")
+
+    expect(page.get_by_text("goes to the saved agent")).to_be_visible()
+    expect(page.get_by_text("this link discards changes")).to_be_visible()
+    expect(page.get_by_text("are not published")).to_be_attached()
+    page.context.close()
+
+
 def test_a_message_is_sent_in_the_chat_and_answered(browser, first_start):
     page = enter(browser, first_start, java_script_enabled=False)
     page.goto(f"{first_start.url}/chat/travel-planner/")

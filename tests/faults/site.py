@@ -16,15 +16,20 @@ ROOT = Path(__file__).parent.parent.parent
 NOT_INHERITED = ("DATABASE_URL", "REDIS_URL", "MAKELEVEL", "PORT")
 
 
-def start(data: Path, *, port: int | None = None, **variables: str) -> "Site":
-    """Start the product in `data`, with an empty SQLite database if it needs one."""
+def start(
+    data: Path, *, port: int | None = None, niceness: int = 0, **variables: str
+) -> "Site":
+    """Start the product in `data`, with an empty SQLite database if it needs one.
+
+    A negative niceness, which only root may set, takes effect if it can.
+    """
     port = port or free_port()
     if "DATABASE_URL" not in variables and data.parent.is_dir():
         copy_empty_sqlite(data)  # elsewhere, the site creates the folder and all in it
     console = tempfile.NamedTemporaryFile(prefix="console-", delete=False)  # noqa: SIM115
     with console:
         process = subprocess.Popen(
-            [sys.executable, "-m", "agentsite.supervise"],
+            ["nice", "-n", str(niceness), sys.executable, "-m", "agentsite.supervise"],
             cwd=ROOT,
             stdout=console,
             stderr=console,

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.faults.site import ROOT, environment
+from tests.faults.site import ROOT, environment, run_python
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.timing import wait_until
 
@@ -17,6 +17,18 @@ pytestmark = pytest.mark.faults
 INDEX = "run_by_waiting_provider"
 BEFORE = "0033_metrics"
 """The migration before the one that adds the index."""
+
+MIGRATE = f"""
+import django
+django.setup()
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+executor = MigrationExecutor(connection)
+executor.loader = MigrationLoader(connection, replace_migrations=False)
+executor.migrate([("runs", "{BEFORE}")])
+"""
+"""One by one, as a database of 0.1.0 is migrated, and not by what replaces them."""
 
 WRITE = "UPDATE runs_run SET seq = seq + 1"
 
@@ -44,7 +56,7 @@ def test_writes_continue_and_servers_that_start_together_wait(tmp_path: Path):
     assert initdb is not None, "install postgresql to run this test"
     with postgresql(initdb) as server:
         server.create_database()
-        assert manage(server, tmp_path, "migrate", "-v0", "runs", BEFORE).wait(400) == 0
+        run_python(tmp_path, MIGRATE, DATABASE_URL=server.url)
         with psycopg.connect(server.url, autocommit=True) as watcher:
             with psycopg.connect(server.url) as writer:
                 writer.execute(WRITE)  # the index waits for the end of this
@@ -85,7 +97,7 @@ def test_the_remains_of_a_failed_attempt_are_replaced(tmp_path: Path):
     assert initdb is not None, "install postgresql to run this test"
     with postgresql(initdb) as server:
         server.create_database()
-        assert manage(server, tmp_path, "migrate", "-v0", "runs", BEFORE).wait(400) == 0
+        run_python(tmp_path, MIGRATE, DATABASE_URL=server.url)
         with psycopg.connect(server.url, autocommit=True) as database:
             database.execute(f"CREATE INDEX {INDEX} ON runs_run (id)")
             breaking = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = "

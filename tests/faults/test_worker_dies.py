@@ -17,9 +17,11 @@ from runs.services.runs.cancel import cancel_run
 from runs.store.recovery import MAX_RECOVERIES
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
-from tests.worker.run_parts import agent_on, call, started
+from tests.worker.run_parts import agent_on, call, calls, started
 
 pytestmark = pytest.mark.faults
+
+ARGUMENT = {"pay": "whom", "look": "what"}
 
 
 def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
@@ -209,6 +211,27 @@ def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
         workers.wait_for(run)
 
     assert workers.ledger == ["look one", "look two"]
+
+
+@pytest.mark.parametrize("names", [["pay"], ["pay", "pay", "look"]])
+def test_sigterm_during_a_model_call_leaves_no_unknown_outcome(workers, names):
+    reply = calls(
+        *(call(name, **{ARGUMENT[name]: str(n)}) for n, name in enumerate(names))
+    )
+    script = [{**reply, "seconds": 4.0}, "Done."]
+    with model_server(script=script) as server:
+        first = workers.start()
+        run = started(agent_on(server, *dict.fromkeys(names)))
+        workers.wait(lambda: server.requests)
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(60) == 0
+        assert set(run.steps.values_list("status", flat=True)) == {"planned"}
+        workers.start()
+        workers.wait_for(run)
+
+    assert sorted(workers.ledger) == sorted(
+        f"{name} {n}" for n, name in enumerate(names)
+    )
 
 
 def test_a_deadlocked_worker_exits_and_another_finishes_its_run(workers):

@@ -24,6 +24,13 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def server(django_db_setup, redis_url):
+    """The address of a real server that lets each user have two streams."""
+    with served(AGENTSITE_USER_STREAMS="2") as (url, _):
+        yield url
+
+
 class Answered(list):
     """The messages of an ASGI answer."""
 
@@ -140,12 +147,12 @@ def test_the_right_to_watch_is_checked_again(monkeypatch):
     assert b"run-live" not in answer.body
 
 
-def test_a_real_server_streams_each_event_as_it_is_committed():
+def test_a_real_server_streams_each_event_as_it_is_committed(server):
     run = make_run(status="running")
     seen = []
-    with served() as (url, _), httpx.Client(timeout=60) as client:
+    with httpx.Client(timeout=60) as client:
         headers = dict(bearer(run.owner))
-        path = f"{url}/api/v1/runs/{run.pk}/events"
+        path = f"{server}/api/v1/runs/{run.pk}/events"
         with client.stream("GET", path, headers=headers) as answer:
             for line in answer.iter_lines():
                 if line == "event: run" and not seen:
@@ -158,21 +165,18 @@ def test_a_real_server_streams_each_event_as_it_is_committed():
     assert answer.headers["content-type"].startswith("text/event-stream")
 
 
-def test_one_user_has_a_limited_number_of_streams():
+def test_one_user_has_a_limited_number_of_streams(server):
     run = make_run(status="running")
     others = make_run(status="running")
-    with (
-        served(AGENTSITE_USER_STREAMS="2") as (url, _),
-        httpx.Client(timeout=60) as client,
-    ):
-        path = f"{url}/api/v1/runs/{run.pk}/events"
+    with httpx.Client(timeout=60) as client:
+        path = f"{server}/api/v1/runs/{run.pk}/events"
         headers = dict(bearer(run.owner))
         with client.stream("GET", path, headers=headers) as first:
             with client.stream("GET", path, headers=dict(bearer(run.owner))):
                 with client.stream("GET", path, headers=headers) as refused:
                     assert (first.status_code, refused.status_code) == (200, 429)
                     assert refused.headers["retry-after"] == "10"
-                other = f"{url}/api/v1/runs/{others.pk}/events"
+                other = f"{server}/api/v1/runs/{others.pk}/events"
                 their = dict(bearer(others.owner))
                 with client.stream("GET", other, headers=their) as answer:
                     assert answer.status_code == 200

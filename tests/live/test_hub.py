@@ -314,7 +314,7 @@ def test_text_is_seen_while_the_model_writes():
 
     text = draft_scene(run, send, until=b"&lt;sunny&gt;")
 
-    opened = '<div class="open-block" id="draft-text-open"><p>Perhaps</p>'
+    opened = '<div class="open-block" id="draft-text-open"><p dir="auto">Perhaps</p>'
     assert f'hx-target="#draft-text" hx-swap="innerHTML">{opened}' in text
     changed = opened.replace("Perhaps", "Perhaps quite")
     assert f'hx-target="#draft-text-open" hx-swap="outerHTML">{changed}' in text
@@ -339,7 +339,7 @@ def test_who_joins_late_gets_the_draft_so_far(redis_url):
 
     text = draft_scene(run, send, until=b"d</p>", before=earlier)
 
-    assert 'id="draft-text-open"><p>abc' in text
+    assert 'id="draft-text-open"><p dir="auto">abc' in text
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_a_draft_begins_anew(piece):
     text = draft_scene(run, send, until=b"new<")
 
     missing = "<p>…</p>" if piece["at"] else ""
-    opened = '<div class="open-block" id="draft-text-open"><p>new</p>'
+    opened = '<div class="open-block" id="draft-text-open"><p dir="auto">new</p>'
     assert f'hx-swap="innerHTML">{missing}{opened}' in text
 
 

@@ -1,10 +1,14 @@
 """Makers of servers and of tools taken over from them."""
 
+import atexit
 import shlex
 import sys
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.fork_server import ForkServer, fork_server
 from tests.tools.rows import make_user
 from tools.definition.save import save_tool
 from tools.mcp_offer import Offer
@@ -16,9 +20,18 @@ SMALL_SERVER = Path(__file__).parent / "small_server.py"
 
 
 def command_line(name: str = "tests", *, variables: str = "", folder: str = "") -> str:
-    """Return an operator's list with the one command of this folder."""
-    program = shlex.join([sys.executable, str(STDIO_SERVER), *filter(None, [folder])])
+    """Return an operator's list with the one command of this folder, a fork."""
+    words = fork_sdk().command(str(STDIO_SERVER), *filter(None, [folder]))
+    program = shlex.join(words)
     return f"{name}={variables} {program}" if variables else f"{name}={program}"
+
+
+@cache
+def fork_sdk() -> ForkServer:
+    """Return what has the SDK imported; it ends with this process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(fork_server("mcp.server.mcpserver"))
 
 
 def small_command(folder: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fork_server import ForkServer, fork_server
 from tests.mcp.rows import make_server, take_over
 from tests.servers import find_server_program, free_port, is_answering
 from tests.tools.rows import make_user
@@ -23,6 +24,16 @@ from tools.secrets import seal
 
 PYTHON = find_server_program("python")
 SERVER = Path(__file__).parent / "fastmcp_server.py"
+MODULES = (
+    *("fastmcp.server.server", "fastmcp.server.auth.providers.jwt", "uncalled_for"),
+    *("fastmcp.server.http", "fastmcp.tools.function_tool", "anyio._backends._asyncio"),
+    *(
+        "fastmcp.server.context",
+        "fastmcp.utilities.types",
+        "uvicorn",
+        "mcp.server.stdio",
+    ),
+)
 TOKEN = "token-of-the-tests"
 
 pytestmark = [
@@ -32,13 +43,12 @@ pytestmark = [
 
 
 @contextmanager
-def over_http(*words: str) -> Iterator[str]:
+def over_http(forks: ForkServer, *words: str) -> Iterator[str]:
     """Run the server; give its address."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
-    with subprocess.Popen(
-        [str(PYTHON), str(SERVER), str(port), *words], stderr=subprocess.DEVNULL
-    ) as process:
+    command = forks.command(str(SERVER), str(port), *words)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             until = time.monotonic() + 60
             while not is_answering(url):
@@ -51,8 +61,8 @@ def over_http(*words: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def http_url() -> Iterator[str]:
-    with over_http() as url:
+def http_url(forks: ForkServer) -> Iterator[str]:
+    with over_http(forks) as url:
         yield url
 
 
@@ -62,11 +72,19 @@ def allow(settings, url: str) -> None:
     settings.PRIVATE_HOSTS = f"mcp={address}"
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[ForkServer]:
+    """Give what has the modules of the server imported."""
+    with fork_server(*MODULES, python=str(PYTHON)) as running:
+        yield running
+
+
 @pytest.fixture(params=["stdio", "http"])
 def server(request, settings) -> McpServer:
     """Give the server over each transport."""
     if request.param == "stdio":
-        settings.MCP_COMMANDS = f"tests={shlex.join([str(PYTHON), str(SERVER)])}"
+        forks = request.getfixturevalue("forks")
+        settings.MCP_COMMANDS = f"tests={shlex.join(forks.command(str(SERVER)))}"
         return make_server()
     url = request.getfixturevalue("http_url")
     allow(settings, url)
@@ -138,9 +156,9 @@ def test_progress_is_reported_while_the_call_runs(server, sessions):
     assert reported == ["number 1 (1 of 3)", "number 2 (2 of 3)", "number 3 (3 of 3)"]
 
 
-def test_a_server_that_wants_a_token_says_so(settings):
+def test_a_server_that_wants_a_token_says_so(settings, forks):
     owner = make_user()
-    with over_http(TOKEN) as url:
+    with over_http(forks, TOKEN) as url:
         allow(settings, url)
         with pytest.raises(ToolFailed, match="needs sign-in"):
             discover_mcp_tools(make_server(url=url, owner=owner), by=owner)

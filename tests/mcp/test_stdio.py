@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from tests.mcp.rows import STDIO_SERVER, command_line, make_server
+from tests.mcp.rows import STDIO_SERVER, command_line, fork_sdk, make_server
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.mcp.commands import ServerCommand
 from tools.mcp.session import open_mcp_session
@@ -26,6 +26,11 @@ MINUTE = partial(Deadline, seconds=60)
 def calling(tool, command=SDK, **arguments):
     with open_mcp_session(StdioLink(command), MINUTE()) as session:
         return session.call(tool, arguments, MINUTE())
+
+
+def forked():
+    """Return the server of the SDK without the seconds of its imports."""
+    return ServerCommand("tests", tuple(fork_sdk().command(str(STDIO_SERVER))))
 
 
 def saying(program, *words):
@@ -77,7 +82,7 @@ def test_sees_none_of_our_variables(monkeypatch):
 
 def test_what_a_tool_says_of_its_failure_is_the_sentence():
     with pytest.raises(ToolFailed, match="no such order"):
-        calling("fail", why="no such order")
+        calling("fail", forked(), why="no such order")
 
 
 def test_a_server_that_dies_is_a_sentence_with_its_last_words():
@@ -87,7 +92,7 @@ def test_a_server_that_dies_is_a_sentence_with_its_last_words():
 
 def test_ten_megabytes_are_not_taken_in():
     with pytest.raises(ToolFailed, match="sent more than 10 MB"):
-        calling("large", megabytes=10)
+        calling("large", forked(), megabytes=10)
 
 
 def test_stop_ends_a_hanging_server_and_its_process():

@@ -26,7 +26,7 @@ def reply_by_question(request: Recorded) -> Any:
     if "fail" in asked:
         return {"fault": "400"}
     if "slow" in asked:
-        return {"content": "One moment, " * 200, "pause": 0.05}
+        return {"content": "One moment, " * 1000, "pause": 0.05}  # 100 s
     if "mail" in asked and not has_result:
         return {"content": "I write to Ann.", **call("send_mail", to="ann@example.com")}
     if "sum" in asked and not has_result:

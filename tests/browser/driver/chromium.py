@@ -1,6 +1,7 @@
 """Starting the real Chromium, and listening to what it complains about."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,11 +22,10 @@ ARGUMENTS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start Debian's Chromium and end it."""
+    """Start Debian's Chromium and end it; without its own windows, if that is there."""
     with sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path="/usr/bin/chromium", args=ARGUMENTS
-        )
+        program = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
+        browser = play.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser
         browser.close()
 
