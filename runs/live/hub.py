@@ -8,7 +8,7 @@ if it was too slow, reads its rows anew.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -34,6 +34,8 @@ from runs.redis_streams import Notice, TextDelta
 
 POLL_SECONDS = 2.0
 """Between two looks at all watched runs, notices or not."""
+CANCEL_AGAIN_SECONDS = 0.05
+"""Between two cancellations of the tasks when the server stops."""
 SILENCE_SECONDS = 15.0
 """After which a comment is sent, and the viewer's right to watch is checked again."""
 MAX_BATCHES = 32
@@ -329,9 +331,7 @@ class Hub:
     async def stop(self) -> None:
         """End everything and give back the connections."""
         self.stop_streams()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
         await self._listener.close()
         with suppress(RuntimeError):
             self._thread.submit(connections.close_all)
@@ -594,6 +594,20 @@ def read_seqs(run_ids: list[int]) -> dict[int, int]:
         some = run_ids[start : start + MAX_IDS_PER_QUERY]
         found.update(Run.objects.filter(pk__in=some).values_list("pk", "seq"))
     return found
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel the tasks until they have ended.
+
+    Once is not enough: redis-py can swallow a cancellation, and then waits for entries
+    until its read times out.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def repeat_forever(once: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -300,9 +300,13 @@ def load_outages_by_run(run_ids: list[int]) -> dict[int, tuple[Any, ...]]:
     rows = Run.objects.filter(
         pk__in=run_ids, status=Run.Status.WAITING, waiting_since__isnull=False
     )
-    outage = "waiting_provider__outage"
-    shown = (f"{outage}__probe_at", f"{outage}__probe_run", f"{outage}__ended_at")
-    return {pk: seen for pk, *seen in rows.values_list("pk", *shown)}
+    outage = "waiting_provider__outages"
+    names = ("pk", "probe_at", "probe_run", "ended_at")
+    shown = [f"{outage}__{name}" for name in names]
+    found: dict[int, tuple[Any, ...]] = {}
+    for pk, *seen in rows.order_by("pk", f"{outage}__pk").values_list("pk", *shown):
+        found[pk] = (*found.get(pk, ()), *seen)
+    return found
 
 
 Attempts = dict[tuple[int, int], list[ModelAttempt]]
@@ -477,12 +481,13 @@ def render_viewer_parts(run: Run) -> bytes:
     What stands there stays until they have come, so that nothing jumps twice.
     """
     pieces = []
-    for name in ("actions", "banner"):
+    for name, swap in (("actions", "outerHTML"), ("banner", "outerMorph")):
         loader = format_html(
             '<i hidden hx-get="{1}" hx-trigger="load" hx-target="#run-{0}" '
-            'hx-swap="outerHTML"></i>',
+            'hx-swap="{2}" hx-sync="#run-{0}:replace"></i>',
             name,
             reverse(f"run-{name}", args=[run.pk]),
+            swap,
         )
         pieces.append(format_element_update(f"#run-{name}", "beforeend", loader))
     return b"".join(pieces)

@@ -35,8 +35,6 @@ WRONG_KEY = re.compile(
     r"|no connected db",  # LiteLLM without a database, about an unknown key
     re.IGNORECASE,
 )
-RESUME_LATER = translatable("Resume the run when it works again.")
-"""Follows the sentences of failures that may pass."""
 UNKNOWN_MODEL = re.compile(r"\bmodel\b|\bdeployment\b", re.IGNORECASE)
 
 OVERLOADED = frozenset(("overloaded_error", "server_error", "api_error", "overloaded"))
@@ -242,8 +240,6 @@ class Refusal:
         self, code: FailureCode, sentence: str, may_retry: bool = False
     ) -> ModelCallError:
         sentences = [sentence]
-        if may_retry:
-            sentences.append(RESUME_LATER)
         if self.explanation:
             quoted = translatable("It says: %(words)s", words=self.explanation)
             sentences.append(quoted)

@@ -10,7 +10,7 @@ import httpx
 
 from runs.llm.base import Endpoint, WireRequest
 from runs.llm.errors import FailureCode, ModelCallError
-from runs.llm.refusals import RESUME_LATER, parse_refusal, parse_stream_refusal
+from runs.llm.refusals import parse_refusal, parse_stream_refusal
 from runs.llm.wire import ErrorResponse, NotAReply, OnText, StreamCutOff
 from tools.net.deadline import Deadline
 from tools.net.keepalive_client import StreamedResponse
@@ -18,7 +18,7 @@ from tools.net.netguard import AddressRefused, NetPolicy, ResponseRefused, open_
 from tools.net.reserved_headers import is_reserved_header
 from tools.net.sockets import NameNotFound
 from tools.net.web_address import parse_web_url
-from tools.text.translatable import join_sentences, translatable
+from tools.text.translatable import translatable
 
 HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n")
 
@@ -141,8 +141,10 @@ class ModelServer:
             return self.build_bad_reply_error(str(error))
         return self._build_retryable_error(
             "transport",
-            f"The connection to {self.endpoint.base_url} ended in the middle of the"
-            f" reply.{RESUME_LATER}",
+            translatable(
+                "The connection to %(server)s ended in the middle of the reply.",
+                server=self.endpoint.base_url,
+            ),
         )
 
     def build_bad_reply_error(self, what: str) -> ModelCallError:
@@ -236,32 +238,22 @@ class ModelServer:
         except httpx.TimeoutException as error:
             raise self._build_retryable_error(
                 "timeout",
-                join_sentences(
-                    [
-                        translatable(
-                            "The server at %(server)s sent nothing for %(seconds)s s. "
-                            "If it needs longer, give provider %(provider)s a longer "
-                            "idle timeout.",
-                            server=self.endpoint.base_url,
-                            seconds=f"{self.endpoint.timeout:g}",
-                            provider=repr(self.endpoint.slug),
-                        ),
-                        RESUME_LATER,
-                    ]
+                translatable(
+                    "The server at %(server)s sent nothing for %(seconds)s s. "
+                    "If it needs longer, give provider %(provider)s a longer "
+                    "idle timeout.",
+                    server=self.endpoint.base_url,
+                    seconds=f"{self.endpoint.timeout:g}",
+                    provider=repr(self.endpoint.slug),
                 ),
             ) from error
         except httpx.HTTPError as error:
             raise self._build_retryable_error(
                 "transport",
-                join_sentences(
-                    [
-                        translatable(
-                            "The connection to %(server)s broke before the answer was "
-                            "complete.",
-                            server=self.endpoint.base_url,
-                        ),
-                        RESUME_LATER,
-                    ]
+                translatable(
+                    "The connection to %(server)s broke before the answer was "
+                    "complete.",
+                    server=self.endpoint.base_url,
                 ),
             ) from error
 

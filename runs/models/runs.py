@@ -66,6 +66,14 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Return the user's own runs; all for superusers."""
         return filter_own_rows(self, user)
 
+    def waiting_for_provider(self) -> Self:
+        """Return the runs whose model call has run out of quick retries."""
+        return self.filter(
+            status=Run.Status.WAITING,
+            waiting_provider__isnull=False,
+            waiting_since__isnull=False,
+        )
+
     def asking_approver(self, user: User | AnonymousUser) -> Self:
         """Return the runs that have asked a group of approvers of the user."""
         if not user.is_authenticated:

@@ -8,6 +8,7 @@ RunsError
       ExampleConflict  a field was changed elsewhere since it was opened
   NotAllowed           the user may not do this
     RecordingNotFound  the run to replay does not exist for the user
+    AnswerUnfinished   the previous message of the conversation has no answer yet
   MessagesMissing      those of an example were deleted, or belong to others
   TooManyRuns          the user has as many unfinished runs as are allowed
   TooManyTokens        the user has as many API tokens as are allowed
@@ -97,6 +98,10 @@ class SpecRefused(FieldsRefused):
 
 class NotAllowed(RunsError):
     """The user may not do this."""
+
+
+class AnswerUnfinished(NotAllowed):
+    """The previous message of the conversation has no complete answer yet."""
 
 
 class RecordingNotFound(NotAllowed):

@@ -273,6 +273,11 @@ def commit_outcome(
     claim.release_crash_slot()
 
 
+def commit_withdrawal(claim: ClaimedRun, steps: Sequence[AgentStep]) -> None:
+    """Store that `steps`, whose start was stored, are planned: none of them ran."""
+    _commit_changes(claim, INCREMENT_SEQ, steps, START_COLUMNS)
+
+
 def commit_answers(claim: ClaimedRun, steps: Sequence[AgentStep]) -> None:
     """Store the answers of stored calls that are not made."""
     columns = (*OUTCOME_COLUMNS, "started_at", "attempts", "answered_by")

@@ -140,18 +140,24 @@ def is_discarded_reply(call: ModelCall, resumes: list[Resume]) -> bool:
 
 def load_earlier_turns(run: Run) -> tuple[HistoryTurn, ...]:
     """Return the earlier turns that were selected when the run began."""
-    given = parse_given_turns(run)
-    if not run.turn_ids:
-        return given
-    rows = {turn.pk: turn for turn in Run.objects.filter(pk__in=run.turn_ids)}
-    found = [rows[pk] for pk in run.turn_ids if pk in rows]
-    written = load_stopped_answers(found)
-    seen_at = run.turns_seen_at or run.started_at
-    earlier = (
-        build_turns(turn, seen_at=seen_at, written=written.get(turn.pk))
-        for turn in found
-    )
-    return tuple(chain(*earlier, given))
+    return load_earlier_turns_of([run])[run.pk]
+
+
+def load_earlier_turns_of(runs: Sequence[Run]) -> dict[int, tuple[HistoryTurn, ...]]:
+    """Return the earlier turns by run, with as many queries as for one."""
+    keys = {pk for run in runs for pk in run.turn_ids}
+    rows = Run.objects.in_bulk(keys) if keys else {}
+    written = load_stopped_answers(rows.values()) if rows else {}
+    found = {}
+    for run in runs:
+        seen_at = run.turns_seen_at or run.started_at
+        earlier = (
+            build_turns(rows[pk], seen_at=seen_at, written=written.get(pk))
+            for pk in run.turn_ids
+            if pk in rows
+        )
+        found[run.pk] = tuple(chain(*earlier, parse_given_turns(run)))
+    return found
 
 
 def build_turns(

@@ -112,7 +112,7 @@ class PageFrame:
         match = request.resolver_match
         self.page_name = match.url_name if match and match.url_name else ""
         self.workers_url = reverse_or_empty("worker-list") or "/"
-        waiting = Decision.objects.answerable_by(user).open().count()
+        waiting = count_pending_decisions(user)
         self.nav_items = [
             place
             for place in build_nav_items(request.path, waiting)
@@ -136,6 +136,12 @@ class PageFrame:
     @cached_property
     def only_chats(self) -> bool:
         return only_chats(self.user)
+
+
+def count_pending_decisions(user: User) -> int:
+    """Count what the user may decide; the query of that takes longer to build."""
+    opened = Decision.objects.open()
+    return opened.answerable_by(user).count() if opened.exists() else 0
 
 
 def only_chats(user: User) -> bool:

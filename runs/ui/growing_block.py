@@ -65,7 +65,7 @@ class GrowingBlock:
         if self.tag == "table":
             body = '{}<tbody id="{}">{}</tbody></table>'
             return format_html(body, self.head_html, element_id, items)
-        opening = format_html('<{} id="{}"', self.tag, element_id)
+        opening = format_html('<{} id="{}" dir="auto"', self.tag, element_id)
         if self.tag == "ol":
             opening = format_html('{} start="{}"', opening, self.first_number)
         return format_html("{}>{}</{}>", opening, items, self.tag)

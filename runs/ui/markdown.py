@@ -15,6 +15,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
@@ -38,12 +39,14 @@ HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 BLOCKS = {"p", "br", "hr", "blockquote", "ul", "ol", "li", "pre"}
 TAGS = HEADINGS | TABLES | BLOCKS | {"strong", "em", "s", "del", "code", "a", "span"}
-ATTRIBUTES = {
+DIRECTED = {*HEADINGS, "p", "blockquote", "ul", "ol", "table"}
+"""Blocks that follow the direction of their text, if they are in no other."""
+ATTRIBUTES = dict.fromkeys(DIRECTED, {"dir"}) | {
     "a": {"href", "title"},
-    "code": {"class"},
+    "code": {"class", "dir"},
     "pre": {"class"},
     "span": {"class"},
-    "ol": {"start"},
+    "ol": {"start", "dir"},
 }
 SCHEMES = {"http", "https", "mailto"}
 
@@ -89,12 +92,27 @@ def render_fence(
     return renderer.fence(tokens, index, own, env)
 
 
+def set_directions(state: StateCore) -> None:
+    """Let each block follow the direction of its text; code is left-to-right.
+
+    Blocks within others have the same direction: the text of a list would not count for
+    the list if its paragraphs had directions of their own.
+    """
+    for token in state.tokens:
+        if token.level == 0 and token.nesting == 1 and token.tag in DIRECTED:
+            token.attrSet("dir", "auto")
+        for child in token.children or ():
+            if child.type == "code_inline":
+                child.attrSet("dir", "ltr")
+
+
 PARSER = (
     MarkdownIt("commonmark", {"html": False})
     .enable(["table", "strikethrough"])
     .disable(["image", "html_block", "html_inline"])
 )
 PARSER.add_render_rule("fence", render_fence)
+PARSER.core.ruler.push("directions", set_directions)
 CACHE = HtmlCache(MAX_CACHED_CHARACTERS)
 TURN = Lock()
 """Held while a long text is rendered, so that a process renders one at a time.

@@ -48,9 +48,8 @@ def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
     open_step = AgentStep.objects.filter(
         run=OuterRef("pk"), status__in=OPEN_STEP_STATUSES
     ).order_by("-index")
-    return runs.select_related(
-        "agent", "version", "owner", "spec", "waiting_provider__outage"
-    ).annotate(
+    runs = runs.select_related("agent", "version", "owner", "spec", "waiting_provider")
+    return runs.prefetch_related("waiting_provider__outages").annotate(
         doing=Subquery(open_step.values("tool")[:1]),
         parent_run=F("parent_step__run_id"),
     )

@@ -21,7 +21,12 @@ from runs.ui.growing_block import (
     read_whole_lines,
     start_growing,
 )
-from runs.ui.markdown import MAX_RENDERED_CHARACTERS, render_markdown_now, sanitize_html
+from runs.ui.markdown import (
+    MAX_RENDERED_CHARACTERS,
+    render_markdown_now,
+    sanitize_html,
+    set_directions,
+)
 
 SHORT_BLOCK = 640
 """Characters up to which an open block is rendered with each piece of text."""
@@ -34,6 +39,7 @@ OPEN_PARSER = (
     .enable(["table", "strikethrough"])
     .disable(["image", "html_block", "html_inline"])
 )
+OPEN_PARSER.core.ruler.push("directions", set_directions)
 BLOCK_PARSER = (
     MarkdownIt("commonmark", {"html": False})
     .enable("table")

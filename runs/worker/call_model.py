@@ -88,14 +88,14 @@ class ModelCaller:
     def _call(
         self, effect: CallModel, *, number: int, prices: Prices | None
     ) -> ModelReply | ModelCallFailed | ModelCallTimedOut:
-        request = effect.request
+        request, model = effect.request, effect.request.settings.model
         before = (
             count_failed_attempts(self.run, number)
             if self.may_have_earlier_attempts
             else FailedAttempts(0, 0, 0)
         )
         self.may_have_earlier_attempts = False
-        if (failed := self.provider_wait.before_call()) is not None:
+        if (failed := self.provider_wait.before_call(model)) is not None:
             return failed
         self.provider_rate.wait_for_turn(effect)
         release_connection()

@@ -263,12 +263,20 @@ class RunDriver:
                 if self.answers.has_media:
                     persist(self.claim, self.answers.copy_media)
                 self.answers.require_recorded(rows)
-            self.claim.raise_if_ended()
+            self._raise_if_ended(rows)
             if self.model_caller is None:  # a resumed run: its secrets are not loaded
                 self._load_secrets()
             return self.tools.run_calls(effect, rows)
         except (RunCanceled, ShuttingDown):
             self.tools.store_reply()
+            raise
+
+    def _raise_if_ended(self, rows: Sequence[AgentStep]) -> None:
+        """Raise why the run must end before these calls; they are planned again."""
+        try:
+            self.claim.raise_if_ended()
+        except (RunCanceled, ShuttingDown):
+            self.tools.withdraw_calls(rows)
             raise
 
     def _answer_open_calls(

@@ -1,7 +1,7 @@
 """Run the calls of one reply: intents first, eight in parallel, approvals last."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from runs.store.commits import (
     commit_outcome,
     commit_reply,
     commit_start,
+    commit_withdrawal,
     persist,
     release_connection,
     retry_until_database_up,
@@ -107,6 +108,26 @@ class ToolRunner:
         if self.run.recoveries or is_ending or not may_wait:
             self.store_reply()
         return list(reply.steps)
+
+    def withdraw_calls(self, rows: Iterable[AgentStep]) -> None:
+        """Store the calls of a round that this worker has not begun as planned.
+
+        Stored as started, calls with side effects would have an unknown outcome.
+        """
+        is_unstored = self.unstored is not None
+        own = [
+            row
+            for row in rows
+            if row.status == Status.STARTED
+            and (is_unstored or row.pk in self.started_here)
+        ]
+        for row in own:
+            row.status, row.started_at, row.attempts = Status.PLANNED, None, 0
+        self.started_here -= {row.pk for row in own}
+        if is_unstored:
+            self.store_reply()
+        elif own:
+            commit_withdrawal(self.claim, own)
 
     def store_reply(self) -> None:
         """Store the reply that was kept for its outcome, if there is one."""

@@ -1,6 +1,7 @@
 """Schedules, webhooks and conversations through the API."""
 
 import pytest
+from django.utils import timezone
 
 from runs.models import Run, Schedule, Webhook
 from tests.api.make_client import Api, fields_of
@@ -152,6 +153,10 @@ def test_a_delivery_is_sent_again():
     assert (found["status"], again["status"]) == ("failed", "waiting")
 
 
+def end_runs():
+    Run.objects.update(status="succeeded", ended_at=timezone.now())
+
+
 def test_a_conversation_has_turns_and_branches():
     ann = make_user()
     make_version(make_agent(ann, slug="planner", memory=True))
@@ -160,6 +165,7 @@ def test_a_conversation_has_turns_and_branches():
     path = f"conversations/{chat['id']}"
 
     first = api.post(f"{path}/turns", {"inputs": {"input": "one"}}).json()
+    end_runs()
     second = api.post(f"{path}/turns", {"inputs": {"input": "two"}}).json()
     branch = api.post(
         f"{path}/branches", {"run": second["id"], "inputs": {"input": "3"}}
@@ -169,6 +175,20 @@ def test_a_conversation_has_turns_and_branches():
     assert [turn["id"] for turn in turns] == [first["id"], second["id"]]
     other = api.get(f"conversations/{branch.json()['conversation']}").json()
     assert (other["branch_of"], other["branch_at"]) == (chat["id"], second["id"])
+
+
+@pytest.mark.parametrize(("memory", "status"), [(True, 409), (False, 201)])
+def test_a_turn_that_would_miss_an_answer_is_a_conflict(memory, status):
+    ann = make_user()
+    make_version(make_agent(ann, slug="planner", memory=memory))
+    api = Api(ann)
+    chat = api.post("conversations", {"agent": "planner"}).json()
+    path = f"conversations/{chat['id']}/turns"
+    api.post(path, {"inputs": {"input": "one"}})
+    second = api.post(path, {"inputs": {"input": "two"}})
+
+    assert second.status_code == status
+    assert ("Wait until it is complete" in second.text) is (status == 409)
 
 
 def test_a_conversation_is_renamed_and_archived():

@@ -58,7 +58,7 @@ from runs.services.evaluation.judge_requests import (
     get_judge_provider,
 )
 from runs.services.evaluators.save import save_evaluator
-from runs.services.providers.outages import end_outage
+from runs.services.providers.outages import end_outages
 from runs.services.spec.freeze import freeze_agent
 from tools.definition.overrides import find_loosenings, parse_overrides
 from tools.definition.save import save_tool
@@ -639,7 +639,7 @@ class AgentFileImport:
             row.reset_test(unless=reached)
         row.save()
         if isinstance(row, Provider) and row.connection_settings != reached:
-            transaction.on_commit(partial(end_outage, row))
+            transaction.on_commit(partial(end_outages, row))
 
     def find_groups(self, entry: AgentFileEntry, row: Owned) -> list[Group] | None:
         """Return the groups of the entry that exist here; None keeps those of the row.

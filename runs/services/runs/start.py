@@ -24,7 +24,10 @@ from runs.models import (
     Spec,
 )
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, VersionNotFound
-from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.conversation_runs import (
+    get_conversation_turns,
+    require_active_conversation,
+)
 from runs.services.runs.limit import check_run_limit, count_runs_ahead
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
@@ -252,12 +255,6 @@ def build_run_title(inputs: dict[str, str]) -> str:
     """Return the first line of the message, for lists."""
     lines = extract_question(dict(inputs)).strip().splitlines()
     return lines[0][:200] if lines else ""
-
-
-def require_active_conversation(conversation: Conversation) -> None:
-    """Raise `NotAllowed` if the conversation is archived."""
-    if conversation.archived_at is not None:
-        raise NotAllowed(_("This conversation is archived. Unarchive it first."))
 
 
 def _require_own_conversation(

@@ -362,9 +362,10 @@
     // A live page without a selected step is at the newest, also if it was scrolled.
     const now = at < 0 && isLive() && chosen() === null ? all.length - 1 : at;
     const next = all[now + by];
-    if (next) choose(next);
-    else if (by > 0) find("#run-later:not([hidden]) a")?.click();
-    else find("#run-earlier:not([hidden]) a")?.click();
+    const more = find(`#run-${by > 0 ? "later" : "earlier"}:not([hidden]) a`);
+    // Earlier rows belong between the first one shown and that of the whole run.
+    if (more && (!next || (by < 0 && stepOf(next) === "0"))) more.click();
+    else if (next) choose(next);
   }
   function nextError() {
     const all = rows(),
@@ -522,14 +523,30 @@
     return panesTop - before;
   };
   new ResizeObserver(panesMoved).observe(find("#run-header"));
-  new MutationObserver(() => {
+  const observer = new MutationObserver(() => {
     const down = panesMoved();
     if (down > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches)
       find("#run-panes").animate(
         [{ transform: `translateY(${-down}px)` }, { transform: "none" }],
         { duration: 250, easing: "ease-out" },
       );
-  }).observe(find("#run-panes").parentElement, { childList: true });
+  });
+  observer.observe(find("#run-panes").parentElement, { childList: true });
+  observer.observe(find("#run-banner"), { childList: true });
+
+  // Calls that a person opened or closed stay so when the banner changes.
+  const toggled = new Set();
+  document.addEventListener("click", ({ target }) => {
+    const call = target.closest("[id^=approval-banner-] > summary")?.parentElement;
+    if (call) toggled.add(call.id);
+  });
+  document.addEventListener("htmx:before:swap", ({ detail }) => {
+    const fresh = detail.tasks.flatMap(({ fragment }) => [
+      ...(fragment?.querySelectorAll("[id^=approval-banner-]") ?? []),
+    ]);
+    for (const call of fresh)
+      if (toggled.has(call.id)) call.open = find(`#${call.id}`)?.open ?? call.open;
+  });
 
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });
   setInterval(clock, 250);

@@ -55,11 +55,16 @@ ALL_PAGES = ShortcutGroup(
         Shortcut(("?",), _("Show keyboard shortcuts")),
     ),
 )
-_EDITOR = ShortcutGroup(_("Editor"), (Shortcut(("Ctrl S",), _("Save")),))
+_PROMPT_TEXT = (
+    Shortcut(("{",), _("In a prompt: show variables")),
+    Shortcut(("Tab",), _("In a prompt: complete the variable")),
+)
+_PLAYGROUND = ShortcutGroup(_("Editor"), _PROMPT_TEXT)
+_EDITOR = ShortcutGroup(_("Editor"), (Shortcut(("Ctrl S",), _("Save")), *_PROMPT_TEXT))
 _NEW_AGENT = ShortcutGroup(
     _("Editor"),
     (
-        Shortcut(("Ctrl S",), _("Save")),
+        *_EDITOR.shortcuts,
         Shortcut(("↑", "↓", "←", "→"), _("Move through the list of tools")),
     ),
 )
@@ -237,6 +242,7 @@ PAGE_SHORTCUTS = {
     "tools_tool_change": _TOOL_FORM,
     "prompt-detail": _EDITOR,
     "prompt-create": _EDITOR,
+    "playground": _PLAYGROUND,
 }
 
 

@@ -215,9 +215,9 @@ def _list_outages(user: User, *, mine: bool) -> AttentionGroup:
     found = list(rows.select_related("provider").order_by("started_at")[:MAX_ITEMS])
     items = [
         AttentionItem(
-            f"provider-{outage.provider_id}",
+            f"outage-{outage.pk}",
             "waiting",
-            _("%(provider)s is unavailable") % {"provider": outage.provider.name},
+            describe_outage(outage),
             text=describe_error(outage.error_message, outage.error_code),
             at=outage.started_at,
             url=reverse("provider-detail", args=[outage.provider_id]),
@@ -227,6 +227,13 @@ def _list_outages(user: User, *, mine: bool) -> AttentionGroup:
     ]
     total, url = _count_all(rows, found), reverse("provider-list")
     return AttentionGroup(items, total, _("Providers"), url)
+
+
+def describe_outage(outage: ProviderOutage) -> str:
+    names = {"provider": outage.provider.name, "model": outage.model}
+    if outage.model:
+        return _("Model %(model)s of %(provider)s is unavailable") % names
+    return _("%(provider)s is unavailable") % names
 
 
 def _list_webhooks(user: User, *, mine: bool) -> AttentionGroup:

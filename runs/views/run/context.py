@@ -98,7 +98,7 @@ def select_page_relations(runs: "QuerySet[Run]") -> "QuerySet[Run]":
         "agent",
         "version",
         "worker",
-        "waiting_provider__outage",
+        "waiting_provider",
         "owner",
         "spec",
         "canceled_by",

@@ -4,22 +4,30 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Run, StepMedia
-from runs.services.errors import RunsError
+from runs.models import Decision, Run, StepMedia
+from runs.services.conversations.messages import send_message
+from runs.services.errors import ArgumentsRefused, RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.keep import keep_runs
-from runs.services.runs.start import start_run
 from runs.ui.list_of_run import keep_list
 from runs.ui.list_state import LIST_STATE_HEADER, get_run_state, knows_list_state
 from runs.views.approvals.details import list_run_allowances, list_run_decisions
-from runs.views.approvals.refused import show_refused_answer
+from runs.views.approvals.page import submit_answer
+from runs.views.approvals.refused import (
+    NO_REFUSALS,
+    Refusals,
+    show_refused_answer,
+    show_typed_answers,
+)
 from runs.views.run.banner import build_banner
 from runs.views.run.context import (
     list_context,
@@ -41,6 +49,7 @@ from runs.views.run.state import load_run_state, run_state_context
 from runs.views.run.step_detail import find_row_record
 from runs.views.run.timeline import load_timeline
 from runs.views.run.window import find_next_error
+from runs.whole_number import parse_whole_number
 from tools.media import AUDIO_TYPES, IMAGE_TYPES
 
 MEDIA_HEADERS = {
@@ -106,10 +115,39 @@ def run_actions(request: HtmxRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_GET
+@require_http_methods(["GET", "POST"])
 def run_banner(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the banner; POST decides one call and leaves the others as they are.
+
+    The last decision leads to the page of the run.
+    """
     run = get_visible_run(request, pk)
-    context = {**banner_context(run), **build_decisions_context(run, request)}
+    if request.method == "GET":
+        return render_banner(request, run)
+    number = parse_whole_number(request.POST.get("decision", ""))
+    decision = get_object_or_404(Decision, pk=number, step__run=run)
+    try:
+        message = submit_answer(decision, request)
+    except ArgumentsRefused as refused:
+        return render_banner(request, run, refusals={decision.pk: refused.errors})
+    except RunsError as refused:
+        return render_banner(request, run, error=str(refused))
+    run = get_visible_run(request, pk)
+    if run.needs_a_person:
+        return render_banner(request, run)
+    messages.success(request, message)
+    url = keep_list(request, reverse("run-detail", args=[pk]))
+    return HttpResponseClientRedirect(url)
+
+
+def render_banner(
+    request: HtmxRequest, run: Run, *, error: str = "", refusals: Refusals = NO_REFUSALS
+) -> HttpResponse:
+    """Render the banner, with the typed answers of the calls in `refusals`."""
+    context = banner_context(run, error=error) | build_decisions_context(run, request)
+    context["questions"] = show_typed_answers(
+        context["questions"], request.POST, refusals
+    )
     return render(request, "runs/_banner.html", context)
 
 
@@ -151,7 +189,7 @@ def run_continue(request: HtmxRequest, pk: int) -> HttpResponse:
             request, run, replace(form, error=_("Enter a message."))
         )
     try:
-        new = start_run(
+        new = send_message(
             run.agent,
             by=request.user,
             inputs=build_next_inputs(run, text),
@@ -236,9 +274,9 @@ def build_decisions_context(run: Run, request: HtmxRequest) -> dict[str, Any]:
     }
 
 
-def banner_context(run: Run) -> dict[str, Any]:
+def banner_context(run: Run, *, error: str = "") -> dict[str, Any]:
     state = load_run_state(run, load_timeline(run))
-    return {**run_state_context(state), "banner": build_banner(state)}
+    return {**run_state_context(state), "banner": build_banner(state, error=error)}
 
 
 def build_text_download(text: str, name: str, kind: str) -> HttpResponse:

@@ -288,7 +288,9 @@ def test_the_sentence_of_a_limit_is_a_state_and_no_answer(client, ann):
 def test_the_last_word_of_a_stopped_run_is_its_answer(client, ann):
     run = make_run(ann, status="limit_reached", rounds=15, output="So far: 4.")
 
-    assert '<article class="prose" id="answer-text"><p>So far: 4.' in page(client, run)
+    assert '<article class="prose" id="answer-text"><p dir="auto">So far: 4.' in page(
+        client, run
+    )
 
 
 def test_stop_is_acknowledged_in_the_answer(client, ann):

@@ -109,7 +109,9 @@ def test_a_period_that_lasts_is_compared_with_the_same_part_before(client, ann):
     for hours_ago in (1, 2, 13, 14, 15, 18, 21):
         end_run(ann, hours_ago=hours_ago)
     index_runs()
-    times = [timezone.now() + timedelta(hours=hours) for hours in (-3, 9)]
+    # a minute earlier: the first run counts even if a minute has begun since
+    now = timezone.now() - timedelta(minutes=1)
+    times = [now + timedelta(hours=hours) for hours in (-3, 9)]
     begin, end = (time.replace(tzinfo=None).isoformat()[:16] for time in times)
 
     changes = read_changes(client, f"?begin={begin}&end={end}")

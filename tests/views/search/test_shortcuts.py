@@ -6,9 +6,16 @@ from django.urls import get_resolver, resolve
 
 from runs.ui.frame.shortcuts import ALL_PAGES, JUMPS, PAGE_SHORTCUTS, list_shortcuts
 from tests.access import doors
-from tests.every_address import ask, list_addresses
+from tests.every_address import ERROR_PAGES, ask, list_addresses, render_nothing
 from tests.make import make_agent, make_user
 from tests.world import make_world
+
+KEYS_OF_SCRIPTS = {
+    "unsaved": (("Ctrl S",), {"agent-create", "retention", "tools_tool_change"}),
+    "editor": (("{",), {"agent-edit", "playground", "prompt-create"}),
+    "list": (("j", "k"), {"agent-list", "approval-detail", "experiment-list"}),
+}
+"""Keys that a script listens to, and a few of the pages that have the script."""
 
 
 def test_each_page_with_shortcuts_exists():
@@ -71,30 +78,27 @@ def test_pages_with_keys_of_their_own_list_them(page, words):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("script", "keys", "others"),
-    [
-        ("unsaved", ("Ctrl S",), {"agent-create", "retention", "tools_tool_change"}),
-        ("list", ("j", "k"), {"agent-list", "approval-detail", "experiment-list"}),
-    ],
-)
-def test_pages_with_the_script_of_a_key_list_it(client, script, keys, others):
+def test_pages_with_the_script_of_a_key_list_it(client, monkeypatch):
+    render_nothing(monkeypatch, *ERROR_PAGES)
     owner = make_user(is_superuser=True)
     make_world(owner, Group.objects.create(name="crew"))
     client.force_login(owner)
-    found = {
-        resolve(one.path.partition("?")[0]).url_name
+    pages = [
+        (resolve(one.path.partition("?")[0]).url_name, ask(client, "GET", one.path))
         for one in list_addresses()
-        if f"runs/{script}.js".encode() in ask(client, "GET", one.path).content
-    }
-    listed = {
-        page
-        for page in found
-        if keys in {one.keys for one in list_shortcuts(page)[0].shortcuts}
-    }
+    ]
 
-    assert found > others
-    assert found - listed <= {"dataset-detail", "token-list"}  # no rows that open
+    for script, (keys, others) in KEYS_OF_SCRIPTS.items():
+        file = f"runs/{script}.js".encode()
+        found = {name for name, answer in pages if file in answer.content}
+        listed = {
+            page
+            for page in found
+            if keys in {one.keys for one in list_shortcuts(page)[0].shortcuts}
+        }
+
+        assert found > others, script
+        assert found - listed <= {"dataset-detail", "token-list"}, script  # no rows
 
 
 @pytest.mark.django_db
