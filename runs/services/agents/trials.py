@@ -35,11 +35,12 @@ def start_test_chat_run(
 ) -> Run:
     """Return a test run of the draft in `conversation`, or in a new test chat.
 
-    Raises what `start_run` raises, and `AnswerUnfinished`; nothing is stored then.
+    Raises what `start_run` raises, and `AnswerUnfinished` if the draft would miss an
+    answer; nothing is stored then.
     """
     if conversation is None:
         conversation = Conversation.objects.create(owner=by, agent=agent, is_test=True)
-    else:
+    elif agent.memory:
         require_finished_answers(conversation)
     return start_run(
         agent, by=by, inputs=inputs, conversation=conversation, draft=True, is_test=True

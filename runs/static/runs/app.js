@@ -413,21 +413,36 @@
   });
 
   // What loads by itself removes a decision that somebody types here and another makes.
-  const isTyped = (field) =>
-    field.type === "checkbox"
-      ? field.checked !== field.defaultChecked
-      : /^(text|textarea|number)$/.test(field.type) &&
-        field.value !== field.defaultValue;
+  const ANSWERS = "form[id^=approval-form-], form[id^=approval-outcome-]";
+  const isChanged = (field) => {
+    if (field.type === "select-one") {
+      const first = [...field.options].findIndex((option) => option.defaultSelected);
+      return field.selectedIndex !== Math.max(first, 0);
+    }
+    if (field.type === "checkbox" || field.name === "answer")
+      return field.checked !== field.defaultChecked;
+    return (
+      /^(text|textarea|number)$/.test(field.type) && field.value !== field.defaultValue
+    );
+  };
+  const isRefused = (form) => form?.querySelector(".errors, [aria-invalid=true]");
+  const isAnswered = (form) => isRefused(form) || [...form.elements].some(isChanged);
   const sentForms = new Set();
   let typedForms = [];
-  document.addEventListener("submit", ({ target }) => sentForms.add(target.id));
+  document.addEventListener("submit", ({ target }) => {
+    const isForAll = target.elements.alike?.checked || /\/stop\/$/.test(target.action);
+    for (const form of isForAll ? document.querySelectorAll(ANSWERS) : [target])
+      sentForms.add(form.id);
+  });
   document.addEventListener("input", ({ target }) => sentForms.delete(target.form?.id));
   document.addEventListener("htmx:before:swap", ({ detail }) => {
     const isLive = ["load", "every"].includes(detail.ctx?.sourceEvent?.type);
-    const forms = isLive ? document.querySelectorAll("form[id^=approval-form-]") : [];
-    typedForms = [...forms].filter((form) => [...form.elements].some(isTyped));
+    const forms = isLive ? [...document.querySelectorAll(ANSWERS)] : [];
+    typedForms = forms.filter(isAnswered);
   });
   document.addEventListener("htmx:after:swap", () => {
+    for (const id of sentForms)
+      if (isRefused(document.getElementById(id))) sentForms.delete(id);
     const isGone = ({ id }) => !document.getElementById(id) && !sentForms.has(id);
     if (!typedForms.some(isGone)) return;
     typedForms = typedForms.filter((form) => !isGone(form));

@@ -1,6 +1,7 @@
 """The right pane of an agent's page: test chat, exact prompt, or comparison."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -62,11 +63,13 @@ class DraftChat(NamedTuple):
     @property
     def latest_turns(self) -> list[DraftTurn]:
         """The turns that are shown; the earlier ones are folded."""
-        return self.turns[-UNFOLDED_TURNS:]
+        return self.turns[len(self.earlier_turns) :]
 
     @property
     def earlier_turns(self) -> list[DraftTurn]:
-        return self.turns[:-UNFOLDED_TURNS]
+        """The first turns, as far as all of them have ended."""
+        earlier = self.turns[:-UNFOLDED_TURNS]
+        return list(takewhile(lambda one: one.run.is_over, earlier))
 
 
 class DraftComparison(NamedTuple):

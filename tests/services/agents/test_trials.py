@@ -37,7 +37,7 @@ def test_a_chat_runs_the_draft_as_a_test():
 
 
 def test_a_message_waits_for_the_answer_to_the_one_before():
-    agent = make_agent()
+    agent = make_agent(memory=True)
     first = start_test_chat_run(
         agent, by=agent.owner, inputs={"input": "a"}, conversation=None
     )
@@ -50,6 +50,19 @@ def test_a_message_waits_for_the_answer_to_the_one_before():
             conversation=first.conversation,
         )
     assert Run.objects.get() == first
+
+
+def test_a_message_to_an_agent_without_memory_does_not_wait():
+    agent = make_agent()
+    first = start_test_chat_run(
+        agent, by=agent.owner, inputs={"input": "a"}, conversation=None
+    )
+
+    start_test_chat_run(
+        agent, by=agent.owner, inputs={"input": "b"}, conversation=first.conversation
+    )
+
+    assert Run.objects.count() == 2
 
 
 def test_a_turn_that_is_refused_leaves_no_empty_chat():

@@ -68,7 +68,7 @@ def test_the_next_message_belongs_to_the_same_chat(client, ann):
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])
 def test_a_message_during_an_answer_is_refused_and_kept(client, ann, headers):
-    agent = make_agent(ann)
+    agent = make_agent(ann, memory=True)
     address = f"/agents/{agent.pk}/test/"
     client.post(address, {"input": "a", "conversation_id": "new"})
     sent = {"input": "Keep me", "conversation_id": str(Conversation.objects.get().pk)}
@@ -320,3 +320,21 @@ def test_earlier_messages_of_a_test_chat_are_folded(client, ann):
     assert fold.index("first") < fold.index("second")
     assert fold.index("second") < fold.rindex("</details>")
     assert "fourth" in log
+
+
+def test_an_earlier_message_without_an_answer_is_not_folded(client, ann):
+    agent = make_agent(ann)
+    for text in ("first", "second", "third", "fourth", "fifth"):
+        latest = Conversation.objects.first()
+        chosen = str(latest.pk) if latest else "new"
+        sent = {"input": text, "conversation_id": chosen}
+        client.post(f"/agents/{agent.pk}/test/", sent)
+        if text == "first":
+            end_runs()
+
+    page = client.get(f"/agents/{agent.pk}/edit/").text
+
+    log = page[page.index('role="log"') :]
+    assert "1 earlier message" in log
+    assert log.index("</details>") < log.index("second")
+    assert log.count('action="/runs/') >= 4
