@@ -43,7 +43,7 @@ ON_SQLITE_TOO = [
     "tests/worker/test_sweep.py",
 ]
 """Quick tests of SQL, locks, JSON, dates and commits; the others run once."""
-SLOW_ON_SQLITE = [
+ONLY_SQLITE = [
     "tests/browser/test_accessibility.py",
     "tests/browser/test_agent_pages.py",
     "tests/browser/test_clicks.py",
@@ -57,30 +57,11 @@ SLOW_ON_SQLITE = [
     "tests/faults/test_supervise.py",
     "tests/faults/test_wheel.py",
 ]
-"""Slow tests that no database can change, or that need the default one."""
-SLOW_ON_BOTH = [
+"""Tests in a browser or of faults that no database can change, or need SQLite."""
+ON_BOTH = [
     "tests/faults/test_kill_points.py",
     "tests/faults/test_model_outage.py::test_all_runs_in_flight_survive_an_outage",
 ]
-SELDOM = [
-    "tests/browser/test_accessibility.py",
-    "tests/browser/test_clicks.py",
-    "tests/browser/test_every_page.py",
-    "tests/browser/test_hostile_texts.py",
-    "tests/browser/test_layout_shift.py",
-    "tests/browser/test_pages.py",
-    "tests/browser/test_tutorial.py",
-    "tests/faults/test_database_away.py",
-    "tests/faults/test_deployments.py",
-    "tests/faults/test_dev.py",
-    "tests/faults/test_fairness.py",
-    "tests/faults/test_index_without_blocking.py",
-    "tests/faults/test_json_logs.py",
-    "tests/faults/test_pgbouncer.py",
-    "tests/faults/test_restore.py",
-    "tests/faults/test_wheel.py",
-]
-"""Sweeps over all pages and whole installations, which only `--all` runs."""
 SELDOM_ON_SQLITE = [
     "tests/services/conversations",
     "tests/services/forks",
@@ -114,14 +95,16 @@ class Result(NamedTuple):
 
 def main() -> int:
     """Run all parts; the last lines are a summary."""
-    left_out = [*SELDOM, *SELDOM_ON_SQLITE]
-    if "--all" in sys.argv:
+    is_all = "--all" in sys.argv
+    if is_all:
         sys.argv.remove("--all")  # the others are for pytest
-        left_out = []
+    else:
+        sys.argv += ["-m", "not slow"]
+    left_out = [] if is_all else SELDOM_ON_SQLITE
     started = time.monotonic()
     initdb = find_initdb()
     if initdb is None:
-        results = run_all(only_sqlite(left_out), server="")
+        results = run_all(only_sqlite(), server="")
     else:
         with postgresql(initdb) as server:
             results = run_all(on_both(left_out), server=server.url.rpartition("/")[0])
@@ -131,8 +114,8 @@ def main() -> int:
             f"{each.title:24} {each.passed:5} passed {each.failed:3} failed "
             f"{each.skipped:3} skipped {each.seconds:6.0f} s"
         )
-    if left_out:
-        print("Sweeps and whole installations were left out: `make test-all`.")
+    if not is_all:
+        print("Slow tests were left out: `make test-all`.")
     if initdb is None:
         print("PostgreSQL was not found; only SQLite was tested. Install postgresql.")
     bad = sum(each.failed + each.skipped for each in results)
@@ -146,16 +129,15 @@ def on_both(left_out: list[str]) -> list[list[Part]]:
 
     Tests of faults mostly wait; the other lanes use the processors meanwhile.
     """
-    slow = [path for path in SLOW_ON_SQLITE if path not in left_out]
     on_sqlite = [path for path in ON_SQLITE_TOO if path not in left_out]
-    on_postgresql = ignore([*SLOW_ON_SQLITE, *left_out])
-    browser = [path for path in slow if path.startswith(BROWSER)]
-    faults = [path for path in slow if path.startswith(FAULTS)]
-    quick = ["tests", *ignore([BROWSER, FAULTS]), "-n", "2"]
+    on_postgresql = ignore(ONLY_SQLITE)
+    browser = [path for path in ONLY_SQLITE if path.startswith(BROWSER)]
+    faults = [path for path in ONLY_SQLITE if path.startswith(FAULTS)]
+    quick = ["tests", *ignore([BROWSER, FAULTS]), *by_file(2)]
     return [
         [
             Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql, *waiting(2)]),
-            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH, *waiting(2)]),
+            Part("SQLite, faults", "", [*faults, *ON_BOTH, *waiting(2)]),
         ],
         [
             Part("PostgreSQL, browser", "browser", [BROWSER, *on_postgresql]),
@@ -168,15 +150,14 @@ def on_both(left_out: list[str]) -> list[list[Part]]:
     ]
 
 
-def only_sqlite(left_out: list[str]) -> list[list[Part]]:
+def only_sqlite() -> list[list[Part]]:
     """Return the lanes for a machine without PostgreSQL."""
-    slow = ignore(left_out)
     ignored = ignore([BROWSER, FAULTS, *ONLY_POSTGRESQL])
     return [
-        [Part("SQLite, faults", "", [FAULTS, *slow, *waiting(2)])],
+        [Part("SQLite, faults", "", [FAULTS, *waiting(2)])],
         [
-            Part("SQLite", "", ["tests", *ignored, "-n", "2"]),
-            Part("SQLite, browser", "", [BROWSER, *slow, *by_file(2)]),
+            Part("SQLite", "", ["tests", *ignored, *by_file(2)]),
+            Part("SQLite, browser", "", [BROWSER, *by_file(2)]),
         ],
     ]
 
@@ -191,8 +172,8 @@ def waiting(workers: int) -> list[str]:
 
 
 def by_file(workers: int) -> list[str]:
-    """Give each worker whole files, so that it starts few sites."""
-    return ["-n", str(workers), "--dist", "loadfile"]
+    """Give each worker whole files, so that what a file shares is made once."""
+    return ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def run_all(lanes: list[list[Part]], *, server: str) -> list[Result]:

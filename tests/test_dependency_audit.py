@@ -9,6 +9,8 @@ import pytest
 from tests.servers import find_server_program
 from tests.tools.http_server import Answer, Got, serve
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -27,6 +29,7 @@ def audit(database: str, lock: Path) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.slow
 def test_a_locked_package_with_a_known_vulnerability_is_reported(tmp_path, is_known):
     lock = tmp_path / "requirements.lock"
     text = (ROOT / "requirements.lock").read_text()

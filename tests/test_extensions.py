@@ -431,6 +431,7 @@ def test_an_evaluator_outlives_its_extension_and_can_only_be_archived(example, c
     assert (evaluator.name, evaluator.archived_at is None) == ("Brief", False)
 
 
+@pytest.mark.slow
 def test_no_page_needs_the_kind_of_a_stored_evaluator(client, monkeypatch):
     render_nothing(monkeypatch, *ERROR_PAGES)
     owner = make_user("root", is_superuser=True)

@@ -35,7 +35,7 @@ NO_SUCH_METHOD = 405
 """An answer without a look at the values."""
 KEY = re.compile(r"/\d+/")
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

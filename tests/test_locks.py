@@ -23,6 +23,7 @@ def test_every_package_is_pinned_and_hashed(part):
     assert "://" not in text
 
 
+@pytest.mark.slow
 def test_no_package_misses_another_one():
     """They are installed without looking for what they require."""
     check = [sys.executable, "-m", "pip", "check"]

@@ -66,6 +66,7 @@ def test_only_listed_views_are_open():
     assert {d.name for d in all_doors() if is_open(d.view) and guarded(d)} == set()
 
 
+@pytest.mark.slow
 def test_no_url_answers_a_verb_it_does_not_know_with_an_error():
     client = Client(raise_request_exception=True)
     client.force_login(User.objects.create_user("ann"))

@@ -55,5 +55,6 @@ def test_liveness_of_a_hung_process_is_503():
     assert answer_of("/livez", lambda: ["the event loop"]) == 503
 
 
+@pytest.mark.slow
 def test_the_live_application_knows_when_the_server_starts_and_ends():
     assert destination({"type": "lifespan"}) == "live"

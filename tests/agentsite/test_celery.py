@@ -82,6 +82,7 @@ def test_workers_wait_longer_for_the_database(monkeypatch):
     assert before < 5 < entry["OPTIONS"]["pool"]["timeout"]
 
 
+@pytest.mark.slow
 def test_every_thread_sends_tasks_to_our_broker(tmp_path):
     code = (
         "import django; django.setup()\n"
@@ -96,6 +97,7 @@ def test_every_thread_sends_tasks_to_our_broker(tmp_path):
     assert done.stdout.split() == ["agentsite", "agentsite"]
 
 
+@pytest.mark.slow
 def test_a_worker_leaves_the_queues_of_its_helper_alone(broker, monkeypatch):
     _, socket = broker
     found, delegated = [], {"bulk"}
@@ -129,6 +131,7 @@ def test_a_worker_leaves_the_queues_of_its_helper_alone(broker, monkeypatch):
     assert after == ["bulk"]
 
 
+@pytest.mark.slow
 def test_a_signal_is_logged_and_not_printed(tmp_path):
     code = """
 import os, signal

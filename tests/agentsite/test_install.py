@@ -52,6 +52,7 @@ def test_a_missing_venv_package_is_named(clone):
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_install_prints_the_output_of_pip(clone):
     give_environment(clone)
     (clone / "some.lock").write_text(f"nothing==1 --hash=sha256:{'0' * 64}\n")

@@ -19,6 +19,7 @@ def logged(tmp_path, code: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_an_exception_is_one_line(tmp_path):
     code = r"""
         try:
@@ -32,6 +33,7 @@ def test_an_exception_is_one_line(tmp_path):
     assert 'level=error logger=x event="it broke" exception=' in line
 
 
+@pytest.mark.slow
 def test_fields_become_words(tmp_path):
     code = "structlog.get_logger('runs.x').info('run started', run=7)"
 
@@ -40,6 +42,7 @@ def test_fields_become_words(tmp_path):
     assert line.endswith('level=info logger=runs.x event="run started" run=7')
 
 
+@pytest.mark.slow
 def test_secret_paths_are_redacted(tmp_path):
     code = """
         told = "Forbidden (CSRF cookie not set.): %s"
@@ -53,6 +56,7 @@ def test_secret_paths_are_redacted(tmp_path):
     assert second.endswith('event="Internal Server Error: /shared/…/"')
 
 
+@pytest.mark.slow
 def test_a_request_for_a_wrong_host_is_one_short_line(tmp_path):
     code = """
         from django.test import Client
@@ -72,6 +76,7 @@ def objects(tmp_path, monkeypatch, code: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in logged(tmp_path, code)]
 
 
+@pytest.mark.slow
 def test_json_is_one_object_per_line(tmp_path, monkeypatch):
     code = r"""
         try:
@@ -90,6 +95,7 @@ def test_json_is_one_object_per_line(tmp_path, monkeypatch):
     assert (second["event"], second["run"]) == ("run started", 7)
 
 
+@pytest.mark.slow
 def test_what_python_would_print_is_json_too(tmp_path, monkeypatch):
     code = """
         import threading, warnings
@@ -106,6 +112,7 @@ def test_what_python_would_print_is_json_too(tmp_path, monkeypatch):
     assert "ZeroDivisionError" in died["exception"]
 
 
+@pytest.mark.slow
 def test_lines_of_a_request_name_it_and_its_user(tmp_path, monkeypatch):
     code = """
         from django.contrib.auth.models import User
@@ -163,6 +170,7 @@ def test_what_looks_like_a_secret_is_hidden(text, shown):
     assert redact_text(text) == (shown or text)
 
 
+@pytest.mark.slow
 def test_secrets_of_the_settings_are_hidden_everywhere(tmp_path, monkeypatch):
     monkeypatch.setenv("AGENTSITE_METRICS_TOKEN", "canary-of-metrics")
     code = """

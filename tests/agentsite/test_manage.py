@@ -63,6 +63,7 @@ def test_a_data_folder_on_a_full_disk_is_named():
     )
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_is_one_sentence(tmp_path):
     ended = run_manage(tmp_path, "create_token", "admin")
 
@@ -72,6 +73,7 @@ def test_a_database_without_tables_is_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("words", ["create_token admin", "check_invariants", "prepare"])
+@pytest.mark.slow
 def test_a_database_that_is_away_is_one_sentence(tmp_path, words):
     url = "postgresql://ann:canary-of-a-password@127.0.0.1:9/site"
 

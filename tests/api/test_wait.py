@@ -66,6 +66,7 @@ def test_a_run_that_is_over_is_read_at_once(ask):
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_the_response_does_not_wait_for_a_person(ask):
     with working():
         _, run = ask("?wait=50", "Write a mail.")

@@ -7,7 +7,7 @@ from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import signed_in
 from tests.browser.shots import PAGES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SMALL_BUTTONS = """
 () => {

@@ -98,6 +98,7 @@ def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_publishing_is_undone_and_an_older_version_published_again(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -175,6 +176,7 @@ def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")

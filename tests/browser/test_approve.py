@@ -89,6 +89,7 @@ def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_arguments_are_edited_in_the_test_chat(browser, first_start):
     agent = first_start.run("-c", ASKING.replace("asks-first", "asks-in-chat"))
     page = enter(browser, first_start, viewport={"width": 1440, "height": 900})

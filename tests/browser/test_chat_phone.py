@@ -45,6 +45,7 @@ def phone(browser, site) -> Iterator[BrowserContext]:
     context.close()
 
 
+@pytest.mark.slow
 def test_a_conversation_is_held_by_touch(phone, site):
     page = signed_in(phone, site.url, "bo", "secret")
     received = listen(page)
@@ -75,6 +76,7 @@ def test_a_conversation_is_held_by_touch(phone, site):
     assert received == []
 
 
+@pytest.mark.slow
 def test_people_who_only_chat_see_how_long_an_answer_took(phone, site):
     page = signed_in(phone, site.url, "bo", "secret")
     page.goto(f"{site.url}/chat/brisk/")
@@ -103,6 +105,7 @@ def test_chromium_finds_that_the_chat_can_be_installed(phone, site):
     assert {one["errorId"] for one in found} <= {"in-incognito"}
 
 
+@pytest.mark.slow
 def test_a_message_that_cannot_be_sent_stays_and_is_sent_again(phone, site):
     page = signed_in(phone, site.url, "bo", "secret")
     page.goto(f"{site.url}/chat/brisk/")

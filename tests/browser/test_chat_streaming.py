@@ -89,6 +89,7 @@ def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site
         assert received == []
 
 
+@pytest.mark.slow
 def test_the_chat_is_used_by_keys(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -137,6 +138,7 @@ def test_the_chat_is_used_by_keys(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_the_list_of_chats_marks_an_answer_that_is_not_finished(browser, site):
     with person(browser, site) as context:
         page, beside = context.new_page(), context.new_page()
@@ -152,6 +154,7 @@ def test_the_list_of_chats_marks_an_answer_that_is_not_finished(browser, site):
         expect(unfinished).to_have_count(0, timeout=LONG)
 
 
+@pytest.mark.slow
 def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -173,6 +176,7 @@ def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_the_run_page_formats_what_is_written_without_a_jump(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "brisk")
@@ -184,6 +188,7 @@ def test_the_run_page_formats_what_is_written_without_a_jump(browser, site):
         assert layout_shift(page) < 0.02, page.evaluate("window.shifts")
 
 
+@pytest.mark.slow
 def test_a_stopped_run_shows_what_the_model_had_written(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "slow")
@@ -290,6 +295,7 @@ def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_the_lists_show_new_runs_without_a_reload(browser, site):
     with person(browser, site) as context:
         begun(context, site, "brisk").wait_for_selector(OVER)
@@ -330,6 +336,7 @@ def test_enter_sends_a_test_message_once(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_a_test_message_can_be_stopped_where_it_was_sent(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -383,6 +390,7 @@ def test_enter_sends_a_message_once_and_not_while_composing(browser, site):
         expect(page.locator(".ask")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_what_is_typed_while_a_message_is_sent_stays(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -457,6 +465,7 @@ def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_the_edit_box_fits_and_can_be_canceled(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -495,6 +504,7 @@ resume_run(run, by=None)
 """
 
 
+@pytest.mark.slow
 def test_an_open_chat_shows_that_a_run_was_resumed_elsewhere(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -517,6 +527,7 @@ def test_an_open_chat_shows_that_a_run_was_resumed_elsewhere(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_an_answer_that_ends_without_a_connection_has_its_buttons_later(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -583,6 +594,7 @@ def test_a_message_survives_that_the_session_ended(browser, site):
         expect(page.locator(".turn")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_message_survives_that_its_conversation_was_archived_elsewhere(browser, site):
     answered = site.run("-c", ANSWERED.format(answer="Hello."))
     with person(browser, site) as context:

@@ -16,7 +16,7 @@ from tests.browser.site import Site, running_site
 from tests.tools.http_server import Answer, Server, serve
 from tools.builtin.weather_sample import weather_sample
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LONG = 60_000
 """Milliseconds a busy machine may take for anything here."""

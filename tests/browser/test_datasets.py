@@ -335,6 +335,7 @@ def test_a_text_that_did_not_arrive_stays_in_its_cell(faulty_table):
     expect(cell_of(faulty_table, 0, "answer")).to_have_text("No")
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_far_too_long_is_refused_where_it_is(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

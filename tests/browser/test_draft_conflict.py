@@ -33,6 +33,7 @@ def open_conflict(page: Page, url: str, name: str) -> None:
     expect(page.locator("#agent-state")).to_contain_text("A later draft was saved")
 
 
+@pytest.mark.slow
 def test_a_draft_in_conflict_is_neither_tested_nor_published(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -60,6 +61,7 @@ def test_a_draft_in_conflict_is_neither_tested_nor_published(browser, lived_in):
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.slow
 def test_a_page_with_a_conflict_is_accessible(browser, lived_in, width, theme):
     size = {"width": width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=theme)
@@ -72,6 +74,7 @@ def test_a_page_with_a_conflict_is_accessible(browser, lived_in, width, theme):
     assert found == []
 
 
+@pytest.mark.slow
 def test_a_field_that_is_not_saved_is_asked_about_and_not_tested(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

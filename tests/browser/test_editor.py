@@ -152,6 +152,7 @@ def test_a_click_far_below_keeps_the_scroll_position_and_the_caret(opened, lived
     assert value(opened).split("\n")[30] == "total_31 = 310"
 
 
+@pytest.mark.slow
 def test_the_caret_stays_in_sight(opened, lived_in):
     open_code(opened, lived_in.url, CODE)
     field = opened.locator(".editor-field")
@@ -247,6 +248,7 @@ def test_enter_breaks_the_line_and_changes_no_word(opened, lived_in, lines):
         ("x = 1  # le", False),
     ],
 )
+@pytest.mark.slow
 def test_words_are_completed_outside_of_texts_and_comments(
     opened, lived_in, text, is_offered
 ):

@@ -18,7 +18,7 @@ from tests.browser.driver.moves import beat
 from tests.browser.shots import PAGES, SIZES, moves_of_all, opening
 from tests.browser.site import Site
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RULES = {"light": WCAG, "dark": COLOURS}
 EVERY_LAYOUT = {

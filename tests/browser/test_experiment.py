@@ -63,6 +63,7 @@ def test_cells_are_selected_rated_and_opened_with_the_keyboard(browser, lived_in
     context.close()
 
 
+@pytest.mark.slow
 def test_a_late_update_does_not_undo_the_order(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -15,7 +15,7 @@ from tests.browser.site import Site, running_site
 from tests.fakes.model_server import model_server
 from tests.tools.http_server import Answer, Got, serve
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LIST_ADDRESSES = """
 import django, json

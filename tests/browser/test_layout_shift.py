@@ -12,7 +12,7 @@ from tests.browser.shots import ADMIN, PAGES, SIZES
 from tests.browser.site import Site, running_site
 from tests.browser.test_run_page import OVER, begun, person
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LOADED = [
     *("home", "runs", "approvals", "run", "run-running", "run-failed", "run-approval"),

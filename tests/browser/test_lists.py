@@ -86,6 +86,7 @@ def test_a_page_and_a_range_are_selected_archived_and_restored(browser, lived_in
     context.close()
 
 
+@pytest.mark.slow
 def test_keys_move_through_a_list_select_and_open_rows(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

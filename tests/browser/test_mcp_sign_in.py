@@ -30,6 +30,7 @@ def site(server, monkeypatch) -> Iterator[Site]:
         yield site._replace(url=site.url.replace("127.0.0.1", "localhost"))
 
 
+@pytest.mark.slow
 def test_a_server_is_connected_with_an_account_of_another_site(browser, site, server):
     context = browser.new_context()
     page = context.new_page()

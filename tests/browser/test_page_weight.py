@@ -31,6 +31,7 @@ def context(browser, lived_in):
 
 
 @pytest.mark.parametrize("name", OPENED)
+@pytest.mark.slow
 def test_a_page_loads_little_script(context, lived_in, name):
     sizes: dict[str, int] = {}
     page = context.new_page()

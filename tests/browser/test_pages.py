@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.driver.chromium import signed_in
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.browser
 def test_everything_is_a_few_keys_away(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/")
     received = listen(page)
 
     page.keyboard.press("Control+k")
@@ -65,9 +66,11 @@ def test_people_who_only_chat_have_the_shortcuts_but_no_palette(browser, lived_i
     assert received == []
 
 
+@pytest.mark.slow
 def test_a_tablet_shows_the_palette_as_an_icon(browser, lived_in):
     context = browser.new_context(viewport={"width": 820, "height": 1180})
     page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/")
 
     page.get_by_role("button", name="Search or jump to").click()
 

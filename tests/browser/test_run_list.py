@@ -100,6 +100,7 @@ def test_a_time_is_selected_with_the_keyboard(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_page_or_all_matching_runs_are_selected(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -128,6 +129,7 @@ def test_a_page_or_all_matching_runs_are_selected(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_all_matching_runs_are_selected_only_while_the_page_says_so(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -163,6 +165,7 @@ def test_closing_the_run_beside_the_list_leads_back_to_its_row(browser, lived_in
     context.close()
 
 
+@pytest.mark.slow
 def test_the_button_for_new_runs_leads_to_the_first_of_them(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -186,6 +189,7 @@ def test_the_button_for_new_runs_leads_to_the_first_of_them(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -106,6 +106,7 @@ def test_steps_text_and_answer_appear_without_a_reload(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_elsewhere_is_shown_anew(browser, site):
     number = site.run("-c", FAILED_RUN).strip()
     with person(browser, site) as context:
@@ -125,6 +126,7 @@ def test_a_run_that_is_resumed_elsewhere_is_shown_anew(browser, site):
         expect(page.locator("#answer-text")).to_contain_text("It is sunny.")
 
 
+@pytest.mark.slow
 def test_a_reload_in_the_middle_loses_and_doubles_nothing(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "steady")
@@ -136,6 +138,7 @@ def test_a_reload_in_the_middle_loses_and_doubles_nothing(browser, site):
         assert rows(page) == ["1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_two_browsers_see_the_same(browser, site):
     with person(browser, site) as one, person(browser, site) as other:
         page = begun(one, site, "brisk")
@@ -149,6 +152,7 @@ def test_two_browsers_see_the_same(browser, site):
         assert twin.locator("#answer-text").inner_text() == answer
 
 
+@pytest.mark.slow
 def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
     with person(browser, site, viewport={"width": 1440, "height": 420}) as context:
         page = begun(context, site, "slow")
@@ -174,6 +178,7 @@ GROW = """e => {
 }"""
 
 
+@pytest.mark.slow
 def test_text_that_arrives_while_the_pane_scrolls_is_followed(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "slow")
@@ -197,6 +202,7 @@ def test_stop_is_acknowledged_and_ends_the_run(browser, site, record_property):
         record_property("seconds to the end", time.monotonic() - began)
 
 
+@pytest.mark.slow
 def test_a_step_opens_beside_the_list_and_has_an_address(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "brisk")
@@ -216,6 +222,7 @@ def test_a_step_opens_beside_the_list_and_has_an_address(browser, site):
         assert received == []
 
 
+@pytest.mark.slow
 def test_keys_move_through_the_steps(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "brisk")
@@ -228,6 +235,7 @@ def test_keys_move_through_the_steps(browser, site):
         expect(page.locator("#run-detail h2").first).to_contain_text("Step 1")
 
 
+@pytest.mark.slow
 def test_a_run_can_be_read_without_a_script(browser, site):
     with person(browser, site, java_script_enabled=False) as context:
         page = begun(context, site, "brisk")
@@ -248,6 +256,7 @@ def test_a_run_can_be_stopped_without_a_script(browser, site):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
     size = {"width": 390, "height": 844}
     with person(browser, site, viewport=size, color_scheme=scheme) as context:
@@ -270,6 +279,7 @@ def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
         expect(page.locator("#run-detail")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_head_keeps_its_height_on_a_phone_when_the_run_ends(browser, site):
     with person(browser, site, viewport={"width": 390, "height": 844}) as context:
         page = begun(context, site, "brisk")
@@ -280,6 +290,7 @@ def test_the_head_keeps_its_height_on_a_phone_when_the_run_ends(browser, site):
         assert head.bounding_box()["height"] == before
 
 
+@pytest.mark.slow
 def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
     with person(browser, site, viewport={"width": 390, "height": 844}) as context:
         page = begun(context, site, "brisk")
@@ -305,6 +316,7 @@ def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
         expect(page.locator("#run-detail")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "Trip chooser")

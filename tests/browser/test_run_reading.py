@@ -89,6 +89,7 @@ def place_of(page: Page, number: int) -> float:
     return box["y"]
 
 
+@pytest.mark.slow
 def test_the_view_follows_until_the_person_scrolls(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
         last = numbers(page)[-1]
@@ -111,6 +112,7 @@ def test_the_view_follows_until_the_person_scrolls(browser, lived_in):
         expect(page.locator("#run-below")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_live_run_of_many_steps_keeps_the_newest_and_a_link(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
         last = numbers(page)[-1]
@@ -128,6 +130,7 @@ def test_a_live_run_of_many_steps_keeps_the_newest_and_a_link(browser, lived_in)
         assert numbers(page) == list(range(kept[0] - 100, last + 241))
 
 
+@pytest.mark.slow
 def test_the_chosen_step_and_what_a_search_marks_follow_a_change(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{BUSY}/?step=2&q=sun") as page:
         pane = page.locator("#run-detail")
@@ -216,6 +219,7 @@ def test_a_held_key_passes_many_steps_and_opens_the_last(browser, lived_in):
         expect(page.locator("#run-detail h2").first).not_to_contain_text("Step 12")
 
 
+@pytest.mark.slow
 def test_a_step_opens_though_the_stream_replaced_its_pane(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
         last, held = numbers(page)[-1], hold_steps(page)
@@ -297,6 +301,7 @@ def test_a_phone_tells_limits_and_worker_where_one_asks(browser, lived_in):
         expect(page.locator("#run-facts a:text-is('w2')")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_clocks_count_on_between_two_messages(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{BUSY}/") as page:
         clock = page.locator("#run-whole [data-clock]")
@@ -320,6 +325,7 @@ def test_clocks_round_as_the_server_does(browser, lived_in):
 
 
 @pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/agents/"])
+@pytest.mark.slow
 def test_a_stream_that_begins_late_is_opened_once(browser, lived_in, path):
     with opened(browser, lived_in, "/") as page:
         asked: list[Route] = []
@@ -336,6 +342,7 @@ def test_a_stream_that_begins_late_is_opened_once(browser, lived_in, path):
 
 
 @pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/", "/runs/", "/chat/"])
+@pytest.mark.slow
 def test_a_page_whose_session_ended_says_so(browser, lived_in, path):
     with opened(browser, lived_in, path) as page:
         other = page.context.new_page()
@@ -350,6 +357,7 @@ def test_a_page_whose_session_ended_says_so(browser, lived_in, path):
 
 
 @pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/", "/runs/", "/chat/"])
+@pytest.mark.slow
 def test_a_page_without_a_connection_says_so_until_it_is_back(browser, lived_in, path):
     with opened(browser, lived_in, path) as page:
         page.wait_for_function(STREAM_IS_OPEN)
@@ -361,6 +369,7 @@ def test_a_page_without_a_connection_says_so_until_it_is_back(browser, lived_in,
 
 
 @pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/runs/"])
+@pytest.mark.slow
 def test_a_page_that_never_had_a_connection_says_so(browser, lived_in, path):
     with opened(browser, lived_in, "/agents/") as page:
         page.route("**/live/**", lambda route: route.abort())
@@ -372,6 +381,7 @@ def test_a_page_that_never_had_a_connection_says_so(browser, lived_in, path):
 @pytest.mark.parametrize(
     ("status", "text"), [(503, "Connection lost"), (403, "you were signed out")]
 )
+@pytest.mark.slow
 def test_a_page_whose_stream_is_refused_says_so(browser, lived_in, status, text):
     with opened(browser, lived_in, "/agents/") as page:
         page.route("**/live/**", lambda route: route.fulfill(status=status))
@@ -419,6 +429,7 @@ def test_steps_are_filtered_and_searched_without_a_script(browser, lived_in):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.slow
 def test_axe_finds_no_fault_after_a_click_or_a_key(browser, lived_in, theme):
     with opened(browser, lived_in, f"/runs/{DONE}/", color_scheme=theme) as page:
         found = {}

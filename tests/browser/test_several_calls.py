@@ -117,6 +117,7 @@ def approve_edited(page, site, pk):
 
 
 @pytest.mark.parametrize("where", ["same tab", "other tab"])
+@pytest.mark.slow
 def test_a_chat_keeps_what_is_typed_for_a_call(page, site, waiting, where):
     _, chat, first, _, third = waiting
     page.goto(f"{site.url}/chat/travel-planner/{chat}/")
@@ -168,6 +169,7 @@ def test_the_run_page_keeps_what_is_typed_for_a_call(page, site, waiting, where)
 
 
 @pytest.mark.parametrize("kind", ["chat", "run"])
+@pytest.mark.slow
 def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
     page, site, waiting, kind
 ):
@@ -187,6 +189,7 @@ def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
 
 
 @pytest.mark.parametrize("answer", ["refused", "chosen"])
+@pytest.mark.slow
 def test_any_answer_that_is_not_used_is_reported(page, site, waiting, answer):
     run, _, first, _, _ = waiting
     page.goto(f"{site.url}/runs/{run}/")
@@ -208,6 +211,7 @@ def test_any_answer_that_is_not_used_is_reported(page, site, waiting, answer):
 
 
 @pytest.mark.parametrize("act", ["stop", "approve all"])
+@pytest.mark.slow
 def test_what_one_does_oneself_is_not_reported_as_done_elsewhere(
     page, site, waiting, act
 ):

@@ -14,6 +14,7 @@ TOOLS = "#agent-tool-table select"
 
 @pytest.mark.parametrize("width", [1440, 1280, 390])
 @pytest.mark.parametrize("asked", ["", "?try=prompt", "?try=side"])
+@pytest.mark.slow
 def test_the_page_of_an_agent_has_few_tab_stops(browser, lived_in, width, asked):
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = seen_by(context, lived_in.url, "admin")

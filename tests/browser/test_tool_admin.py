@@ -41,6 +41,7 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_typed_values_are_tried_without_a_script(browser, lived_in):
     """Before a tool is saved, and after it has been changed."""
     context = browser.new_context(java_script_enabled=False)
@@ -96,6 +97,7 @@ def test_arguments_are_not_part_of_the_form_with_a_script(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_large_document_is_pasted(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -119,6 +121,7 @@ def test_a_large_document_is_pasted(browser, lived_in):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.slow
 def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
     width, height = SIZES[size]
     context = browser.new_context(
@@ -192,6 +195,7 @@ def test_a_url_typed_before_the_script_has_loaded_declares_arguments(browser, li
     context.close()
 
 
+@pytest.mark.slow
 def test_a_new_tool_is_tried_before_it_is_saved(browser, lived_in):
     """In five clicks, with the values as they are typed."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -283,6 +287,7 @@ def test_operations_of_a_document_are_filtered_and_selected(browser, lived_in):
     expect(page.locator("#content-main")).to_contain_text("delete__orders")
 
 
+@pytest.mark.slow
 def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -339,6 +344,7 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.slow
 def test_stop_ends_a_running_try(browser, lived_in, size):
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height})

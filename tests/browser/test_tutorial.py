@@ -9,7 +9,7 @@ from tests.browser.driver.chromium import listen
 from tests.browser.driver.tutorial import enter, walk_to_the_end, walk_to_the_gate
 from tests.faults.site import ROOT, environment, start
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 COMMAND = ["manage.py", "run_experiment", "Day trips", "--candidate", "draft"]
 

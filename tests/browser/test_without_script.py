@@ -22,6 +22,7 @@ def page(browser, lived_in):
 
 
 def test_home_shows_the_figures_of_another_period(page, lived_in):
+    page.goto(f"{lived_in.url}/")
     period = page.get_by_role("navigation", name="Period")
 
     period.get_by_role("link", name="7 days").click()
@@ -67,6 +68,7 @@ def test_tools_are_filtered_and_disabled(page, lived_in):
     expect(rows).not_to_contain_text("disabled")
 
 
+@pytest.mark.slow
 def test_the_page_of_an_agent_says_what_is_not_saved(browser, first_start):
     page = enter(browser, first_start, java_script_enabled=False)
     page.goto(f"{first_start.url}/agents/1/edit/")
@@ -77,6 +79,7 @@ def test_the_page_of_an_agent_says_what_is_not_saved(browser, first_start):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_message_is_sent_in_the_chat_and_answered(browser, first_start):
     page = enter(browser, first_start, java_script_enabled=False)
     page.goto(f"{first_start.url}/chat/travel-planner/")
@@ -92,6 +95,7 @@ def test_a_message_is_sent_in_the_chat_and_answered(browser, first_start):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_reason_that_is_typed_is_not_lost_while_the_run_waits(page, lived_in):
     page.goto(f"{lived_in.url}/runs/9004/")
     reason = page.locator("#run-banner [name=reason]").first

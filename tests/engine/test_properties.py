@@ -122,6 +122,7 @@ def test_tidying_twice_changes_nothing_but_fences(kind, text):
 
 @SLOW
 @given(kind=KIND, replies=st.lists(REPLIES, max_size=6), options=OPTIONS)
+@pytest.mark.slow
 def test_every_run_ends_and_says_how(kind, replies, options):
     driven = drive(spec_of(kind, **options), script(replies))
 
@@ -132,6 +133,7 @@ def test_every_run_ends_and_says_how(kind, replies, options):
 
 @SLOW
 @given(kind=KIND, replies=st.lists(REPLIES, max_size=6), options=OPTIONS)
+@pytest.mark.slow
 def test_replaying_a_record_gives_the_same_requests_byte_for_byte(
     kind, replies, options
 ):
@@ -160,6 +162,7 @@ def stored(outcome):
     options=OPTIONS,
     share=st.floats(min_value=0, max_value=1),
 )
+@pytest.mark.slow
 def test_resuming_after_any_prefix_gives_the_same_end(kind, replies, options, share):
     spec = spec_of(kind, **options)
     whole = drive(spec, script(replies))

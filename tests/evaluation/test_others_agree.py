@@ -12,6 +12,8 @@ from runs.evaluation.statistics import compute_agreement
 from tests.evaluation.make import make_expected, make_record, make_step, score
 from tests.servers import find_server_program
 
+pytestmark = pytest.mark.slow
+
 CASES = 30
 """Of each scorer."""
 

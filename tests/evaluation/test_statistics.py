@@ -255,6 +255,7 @@ def test_equal_candidates_with_repetitions_and_values_raise_few_alarms(
 
 
 @pytest.mark.usefixtures("few_resamples")
+@pytest.mark.slow
 def test_equal_candidates_raise_few_alarms_on_ten_tags():
     draw = random.Random(10)
     alarms = 0

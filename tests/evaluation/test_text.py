@@ -218,6 +218,7 @@ def test_a_run_without_an_answer_at_a_limit_fails():
 
 
 @pytest.mark.parametrize("kind", ["exact", "contains", "similarity", "number"])
+@pytest.mark.slow
 def test_texts_of_a_megabyte_are_compared_and_longer_ones_are_not(kind):
     big = "wörd 5 " * 140_000
 

@@ -21,7 +21,7 @@ from tests.faults.site import ROOT, Site, environment, start
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 AGENTFILE = """
 agentfile: 1

@@ -29,7 +29,7 @@ from tests.postgres import find_initdb, postgresql
 from tests.servers import free_port, redis_program
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 NOBODY = 65534
 HANG_SECONDS = 20

@@ -11,7 +11,7 @@ from tests.faults.site import ROOT, environment, ps
 from tests.servers import free_port, is_answering
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 
 def find_processes(data: Path) -> list[str]:

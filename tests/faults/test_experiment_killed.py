@@ -177,6 +177,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
     assert all(after[name] != before[name] for name in before)
 
 
+@pytest.mark.slow
 def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
@@ -191,6 +192,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
     assert found.site.children()["worker"] == worker
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
@@ -210,6 +212,7 @@ def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
     assert found.select("SELECT max(recoveries) FROM runs_run") == [(0,)]
 
 
+@pytest.mark.slow
 def test_every_cell_is_scored_exactly_once_after_kill_9_while_a_judge_waits(
     judged, judge
 ):

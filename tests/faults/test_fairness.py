@@ -10,7 +10,7 @@ from tests.faults.test_busy_worker import PATIENT, look_at_input
 from tests.faults.workers import Workers
 from tests.worker.run_parts import agent_on, started
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 MANY = 2000
 

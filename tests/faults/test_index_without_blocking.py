@@ -12,7 +12,7 @@ from tests.faults.site import ROOT, environment, run_python
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 INDEX = "run_by_waiting_provider"
 BEFORE = "0033_metrics"

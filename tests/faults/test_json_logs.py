@@ -13,7 +13,7 @@ from tests.faults.site import Site, run_python, start
 from tests.faults.test_database_away import call_api, command, wait_for_end
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 CANARIES = {
     "key": "canary-key-of-the-provider",

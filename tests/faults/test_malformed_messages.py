@@ -81,6 +81,7 @@ def test_malformed_messages_do_not_end_a_worker(workers: Workers, depth: int):
     assert workers.ledger == ["look it"]
 
 
+@pytest.mark.slow
 def test_a_queue_of_another_type_is_waited_for(workers: Workers):
     with (
         model_server() as server,

@@ -37,6 +37,7 @@ def count_runs(status: str) -> int:
     return Run.objects.filter(status=status).count()
 
 
+@pytest.mark.slow
 def test_all_runs_in_flight_survive_an_outage(workers):
     port = free_port()
     workers.start(threads=RUNS, AGENTSITE_LEASE_SECONDS="30")
@@ -54,6 +55,7 @@ def test_all_runs_in_flight_survive_an_outage(workers):
     assert list(check_invariants()) == []
 
 
+@pytest.mark.slow
 def test_a_worker_killed_during_an_outage_delays_nothing(workers):
     port = free_port()
     first = workers.start(threads=4)
@@ -71,6 +73,7 @@ def test_a_worker_killed_during_an_outage_delays_nothing(workers):
     assert list(check_invariants()) == []
 
 
+@pytest.mark.slow
 def test_waiting_runs_occupy_no_thread_and_one_at_a_time_tests(workers):
     port = free_port()
     workers.start(threads=2)
@@ -88,6 +91,7 @@ def test_waiting_runs_occupy_no_thread_and_one_at_a_time_tests(workers):
     workers.wait_for(runs[0], "canceled")
 
 
+@pytest.mark.slow
 def test_a_longer_outage_fails_the_run_which_can_be_resumed(workers):
     port = free_port()
     workers.start()

@@ -23,6 +23,7 @@ from tests.postgres import find_initdb, postgresql
 
 pytestmark = [
     pytest.mark.faults,
+    pytest.mark.slow,
     pytest.mark.skipif(find_pgbouncer() is None, reason="install pgbouncer"),
 ]
 

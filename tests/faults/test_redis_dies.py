@@ -59,6 +59,7 @@ def broker(redis_url: str) -> Iterator[Broker]:
     os.rename(aside, socket)
 
 
+@pytest.mark.slow
 def test_a_run_survives_kill_9_of_the_broker(broker, workers):
     script = [call("look", what="it", seconds=2.0), "Seen."]
     with model_server(script=script) as server:

@@ -24,7 +24,7 @@ from tests.faults.test_database_away import AGENTFILE, call_api, wait_for_end
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 SWEEP_SECONDS = 0.5
 

@@ -101,6 +101,7 @@ def test_the_judge_sees_a_run_that_did_not_end_well(status, sentence):
 
 
 @pytest.mark.faults
+@pytest.mark.slow
 def test_nothing_is_violated_while_everything_breaks():
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak", "--seed", "1", "--runs", "300"],

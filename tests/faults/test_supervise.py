@@ -137,6 +137,7 @@ def test_two_signals_of_one_gesture_leave_time_to_end_in_order(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("name", ["web", "worker"])
+@pytest.mark.slow
 def test_a_frozen_child_is_started_again(sites, name):
     site = sites(AGENTSITE_HANG_SECONDS="15")
     site.wait_for("Agentsite is running at")

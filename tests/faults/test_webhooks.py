@@ -49,6 +49,7 @@ def test_two_workers_tell_of_a_run_once(workers):
     assert list(check_invariants()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_was_sending_is_sent_by_the_next(workers):
     answers = []
 

@@ -25,7 +25,7 @@ from tests.faults.wheel import (
 )
 from tests.timing import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 MAX_BYTES = 5_000_000
 LEFT_OUT = {

@@ -67,6 +67,7 @@ def test_a_side_effect_under_way_is_not_repeated_without_approval(workers):
     assert workers.ledger == ["pay ann"]
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
     def twice(asked: Recorded):
         looks = sum(message["role"] == "tool" for message in asked.body["messages"])
@@ -88,6 +89,7 @@ def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
     assert [good.output for good in neighbours] == ["Fine."] * 3
 
 
+@pytest.mark.slow
 def test_a_run_whose_workers_were_killed_by_others_gets_a_last_try(workers):
     script = [call("look", what="it", until="killed-thrice"), "Seen."]
     with model_server(script=script) as server:
@@ -198,6 +200,7 @@ def test_stop_ends_a_hanging_tool(workers, record_property):
     assert run.steps.get().status == "canceled"
 
 
+@pytest.mark.slow
 def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
     script = [call("look", what="one", seconds=8.0), call("look", what="two"), "Seen."]
     with model_server(script=script) as server:
@@ -234,6 +237,7 @@ def test_sigterm_during_a_model_call_leaves_no_unknown_outcome(workers, names):
     )
 
 
+@pytest.mark.slow
 def test_a_deadlocked_worker_exits_and_another_finishes_its_run(workers):
     with model_server(script=[call("deadlock", once="x"), "Done."]) as server:
         first = workers.start(AGENTSITE_HANG_SECONDS="15")

@@ -147,6 +147,7 @@ def test_the_right_to_watch_is_checked_again(monkeypatch):
     assert b"run-live" not in answer.body
 
 
+@pytest.mark.slow
 def test_a_real_server_streams_each_event_as_it_is_committed(server):
     run = make_run(status="running")
     seen = []
@@ -188,6 +189,7 @@ def test_one_user_has_a_limited_number_of_streams(server):
             wait_until(is_open_again)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_stopped_ends_its_streams(record_property):
     run = make_run(status="running")
     with served() as (url, server), httpx.Client(timeout=60) as client:

@@ -173,6 +173,7 @@ def test_many_viewers_share_one_reading():
     assert len(reads) <= 15
 
 
+@pytest.mark.slow
 def test_a_slow_viewer_reads_its_rows_instead_of_growing_a_queue(monkeypatch):
     monkeypatch.setattr(hub_module, "MAX_BATCHES", 2)
     run = make_run(status="running")

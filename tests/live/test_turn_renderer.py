@@ -64,6 +64,7 @@ def test_a_viewer_is_sent_a_finished_block_once():
     assert form.render_draft(draft, len(draft.text)) == b""
 
 
+@pytest.mark.slow
 def test_a_viewer_is_sent_each_item_of_a_long_list_once():
     draft = DraftText(fence=1, number=0, attempt=1, start=0, text="", run_id=7)
     form = TurnRenderer()

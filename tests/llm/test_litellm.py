@@ -25,6 +25,7 @@ KINDS = ("openai", "responses", "anthropic")
 WAYS = [(kind, stream) for kind in KINDS for stream in (True, False)]
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(not LITELLM.exists(), reason="installed by `make test`"),
 ]

@@ -37,6 +37,7 @@ MODULES = (
 TOKEN = "token-of-the-tests"
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.django_db,
     pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test`"),
 ]
@@ -128,6 +129,7 @@ def test_images_and_sounds_arrive(server, sessions):
     assert spoken.media == (sound,)
 
 
+@pytest.mark.slow
 def test_errors_are_reported_in_the_words_of_the_server(server, sessions):
     fail, crash, confirm = take_over(server, "fail", "crash", "confirm")
 

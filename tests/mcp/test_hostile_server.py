@@ -127,6 +127,7 @@ def test_a_redirect_on_the_same_host_is_followed(status):
     assert {got.path for got in server.got} == {"/mcp", "/mcp/"}
 
 
+@pytest.mark.slow
 def test_an_endless_stream_ends_with_the_call():
     def drip(taken):
         taken.sendall(

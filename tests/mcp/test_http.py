@@ -86,6 +86,7 @@ def test_what_is_allowed_for_tools_is_not_for_mcp():
         link.abandon()
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_ends_at_its_deadline():
     with (
         mcp_server() as running,
@@ -95,6 +96,7 @@ def test_a_call_that_hangs_ends_at_its_deadline():
         session.call("hang", {}, Deadline(seconds=2))
 
 
+@pytest.mark.slow
 def test_stop_ends_a_call_that_hangs():
     flag = threading.Event()
     threading.Timer(0.5, flag.set).start()

@@ -229,6 +229,7 @@ def test_a_tool_nobody_has_looked_at_is_switched_off(running):
         call(tool, a=1, b=2)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_tool_ends_a_call_that_hangs(running):
     (hang,) = take_over(make_server(url=running.url), "hang", timeout=1.0)
 

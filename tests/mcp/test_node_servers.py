@@ -88,6 +88,7 @@ def asked(tool, sessions, **arguments):
     )
 
 
+@pytest.mark.slow
 def test_tools_of_the_reference_server_are_imported_and_called(everything, sessions):
     echo, total = take_over(everything, "echo", "get-sum")
 

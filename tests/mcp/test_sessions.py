@@ -120,6 +120,7 @@ def test_parallel_calls_share_the_session(reached):
     assert reached.begun() - before == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_approval_keeps_no_session(reached):
     (count,) = reached.take("count")
     (add,) = reached.take("add", approval="always")
@@ -181,6 +182,7 @@ def test_a_process_that_died_is_started_again_for_the_next_call(
     assert len(pids_in(tmp_path)) == 3  # one of them to import the tool
 
 
+@pytest.mark.slow
 def test_a_call_that_took_too_long_does_not_end_the_session(settings, sessions):
     settings.MCP_COMMANDS = command_line()
     server = make_server()
@@ -193,6 +195,7 @@ def test_a_call_that_took_too_long_does_not_end_the_session(settings, sessions):
     assert asked(count, sessions) == "2"
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_nothing_any_more_is_replaced(small, sessions, tmp_path):
     count, stick = take_over(small, "count", "stick", timeout=1.0)
     with pytest.raises(ToolTimedOut):
@@ -238,6 +241,7 @@ def test_a_killed_worker_leaves_none_of_its_processes_behind(tmp_path):
     assert all(map(is_gone, pids_in(tmp_path)))
 
 
+@pytest.mark.slow
 def test_a_session_the_server_forgot_is_begun_again(settings, sessions):
     with mcp_server() as running:
         settings.PRIVATE_HOSTS = running.policy
@@ -249,6 +253,7 @@ def test_a_session_the_server_forgot_is_begun_again(settings, sessions):
         assert asked(count, sessions) == "1"
 
 
+@pytest.mark.slow
 def test_a_changed_tool_is_noticed_in_a_session_that_is_open(settings, sessions):
     with mcp_server() as running:
         settings.PRIVATE_HOSTS = running.policy

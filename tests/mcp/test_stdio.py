@@ -59,6 +59,7 @@ def is_gone(pid):
     return False
 
 
+@pytest.mark.slow
 def test_finds_and_calls_the_tools_of_a_server():
     with open_mcp_session(StdioLink(SDK), MINUTE()) as session:
         names = [offer.name for offer in session.tools(MINUTE())]
@@ -67,10 +68,12 @@ def test_finds_and_calls_the_tools_of_a_server():
         assert session.call("add", {"a": 1, "b": 2}, MINUTE()) == "3"
 
 
+@pytest.mark.slow
 def test_the_process_is_gone_after_the_session():
     assert is_gone(int(calling("pid")))
 
 
+@pytest.mark.slow
 def test_sees_none_of_our_variables(monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "secret")
     monkeypatch.setenv("AGENTSITE_ENCRYPTION_KEYS", "secret")
@@ -90,11 +93,13 @@ def test_a_server_that_dies_is_a_sentence_with_its_last_words():
         calling("die")
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_not_taken_in():
     with pytest.raises(ToolFailed, match="sent more than 10 MB"):
         calling("large", forked(), megabytes=10)
 
 
+@pytest.mark.slow
 def test_stop_ends_a_hanging_server_and_its_process():
     flag = threading.Event()
     threading.Timer(1.0, flag.set).start()
@@ -124,6 +129,7 @@ def test_stop_ends_the_whole_group():
     assert is_gone(int(link._words))
 
 
+@pytest.mark.slow
 def test_a_server_that_reads_nothing_does_not_hang_a_large_request():
     link = StdioLink(saying("import time; time.sleep(600)"))
     message = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": "x" * 3_000_000}
@@ -192,6 +198,7 @@ def test_a_killed_worker_leaves_no_server_behind():
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_a_command_may_start_slower_than_an_address_may_answer(settings, monkeypatch):
     monkeypatch.setattr("tools.mcp_servers.import_tools.DISCOVERY_TIMEOUT", 0.01)
     settings.MCP_COMMANDS = command_line()

@@ -25,6 +25,7 @@ def caller(ann: User) -> Caller:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_the_official_client_builds_and_publishes_an_agent(url: str, ann: User) -> None:
     provider, tool = make_provider(ann), make_tool(ann)
     token = create_token(ann, scopes=["read", "build"])

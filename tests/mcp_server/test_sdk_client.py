@@ -111,6 +111,7 @@ def test_a_call_runs_the_agent_and_tells_its_progress(caller, ann):
     assert Run.objects.get().owner == ann
 
 
+@pytest.mark.slow
 def test_a_call_waits_for_approval(caller, ann):
     told = []
 

@@ -54,6 +54,7 @@ class Memory:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/inspect"])
+@pytest.mark.slow
 def test_the_official_client_signs_in_and_lists_tools(
     url: str, ann: User, agent: Agent, browser: DjangoClient, path: str
 ) -> None:

@@ -117,6 +117,7 @@ def test_the_command_prints_a_login_link_as_its_last_line():
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_the_other_planners_show_what_can_happen_to_a_run():
     bootstrap()
 

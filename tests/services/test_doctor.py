@@ -145,6 +145,7 @@ def test_a_database_that_works_is_named_with_its_version():
         pytest.param("no-such-host.invalid", "failed to resolve host", id="host"),
     ],
 )
+@pytest.mark.slow
 def test_why_a_pool_gets_no_connection_is_named(tmp_path, host, cause):
     url = f"postgresql://ann:canary-of-a-password@{host}/site"
     code = "from agentsite.packaging.manage import manage; manage(['doctor', '--json'])"

@@ -78,6 +78,7 @@ def crash(root: Run, commits: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_after_any_commit_the_next_worker_goes_on_with_the_same_child(monkeypatch):
     both = calls(call("scout", id="a", input="x"), call("scout", id="b", input="y"))
     with model_server() as below, model_server() as above:

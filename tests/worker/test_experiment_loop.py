@@ -91,6 +91,7 @@ def test_the_bulk_queue_is_left_to_the_helper_while_it_lives(started):
     assert started[0].poll() == -15
 
 
+@pytest.mark.slow
 def test_a_helper_that_shows_no_life_is_not_relied_on(started, monkeypatch):
     monkeypatch.setattr(experiment_loop, "SILENT_SECONDS", 5.0)
     worker = WorkerState()
@@ -132,6 +133,7 @@ def test_a_program_that_cannot_be_started_is_tried_again(started, monkeypatch):
         wait_until(lambda: len(tried) >= 2)
 
 
+@pytest.mark.slow
 def test_the_helper_ends_with_the_experiments(started, monkeypatch):
     monkeypatch.setitem(CODE, "experiments", "import time; time.sleep(5)")
     worker = WorkerState()
@@ -175,6 +177,7 @@ def test_a_worker_without_the_bulk_queue_starts_none():
     assert not experiment_loop.has_work(worker)
 
 
+@pytest.mark.slow
 def test_a_process_that_failed_is_started_again_after_a_pause(started, monkeypatch):
     monkeypatch.setitem(CODE, "experiments", FAIL)
     monkeypatch.setattr(experiment_loop, "RESTART_SECONDS", 1.0)

@@ -64,6 +64,7 @@ def advancing(stop: threading.Event) -> Iterator[threading.Thread]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_several_runs_are_judged_at_the_same_time():
     asked, stop = list[float](), threading.Event()
 
@@ -115,6 +116,7 @@ def test_a_judge_that_waits_holds_up_no_other_experiment(waiting_judge):
     assert [cell.state for cell in waiting_judge.cells.all()] == ["started"]
 
 
+@pytest.mark.slow
 def test_nobody_else_scores_a_run_while_a_judge_waits(waiting_judge, settings):
     settings.LEASE_SECONDS, settings.HEARTBEAT_SECONDS = 1.0, 0.2
     with advancing(threading.Event()):
@@ -126,6 +128,7 @@ def test_nobody_else_scores_a_run_while_a_judge_waits(waiting_judge, settings):
 
 
 @pytest.mark.parametrize(("most", "is_free"), [(60.0, False), (0.0, True)])
+@pytest.mark.slow
 def test_leases_are_kept_in_a_turn_unless_it_takes_too_long(
     most, is_free, monkeypatch, settings
 ):
@@ -149,6 +152,7 @@ def test_leases_are_kept_in_a_turn_unless_it_takes_too_long(
     assert was_free == is_free
 
 
+@pytest.mark.slow
 def test_the_process_ends_without_work(monkeypatch):
     monkeypatch.setattr(experiment_process, "LAST_IDLE_SECONDS", 0.1)
     with advancing(threading.Event()) as thread:

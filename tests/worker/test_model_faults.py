@@ -147,6 +147,7 @@ def test_a_second_attempt_gets_over_it(fault, quick):
     assert attempt.retry_in is not None
 
 
+@pytest.mark.slow
 def test_the_last_attempt_keeps_what_the_model_had_written(quick):
     again = {"fault": "stalls", "content": "Hello, here I am."}
     run = run_with("stalls", *[again] * (MAX_ATTEMPTS - 1))
@@ -157,6 +158,7 @@ def test_the_last_attempt_keeps_what_the_model_had_written(quick):
     assert last.partial_text.startswith("Hel")
 
 
+@pytest.mark.slow
 def test_the_limit_of_time_keeps_what_the_model_had_written():
     run = run_with("stalls", timeout=30.0, executor={"max_execution_time": 3.0})
     attempt = run.attempts.get()
@@ -246,6 +248,7 @@ def test_the_run_lives_with_it(fault):
 
 
 @pytest.mark.parametrize("fault", STOPPED)
+@pytest.mark.slow
 def test_a_reply_that_never_ends_is_ended_by_the_limit_of_time(fault):
     run = run_with(fault, executor={"max_execution_time": 3.0})
 

@@ -48,6 +48,7 @@ def test_several_calls_are_stored_before_they_run():
     assert committed_at_once(run) == [False, False]
 
 
+@pytest.mark.slow
 def test_a_slow_read_is_shown_while_it_runs(monkeypatch):
     monkeypatch.setattr(abandoned_calls, "QUICK_SECONDS", 1.0)
     with model_server(script=[call("status_of_own_step"), "So."]) as server:
@@ -92,6 +93,7 @@ def test_a_reply_is_kept_if_the_run_is_canceled_before_its_call(monkeypatch):
     assert AgentStep.objects.get(run=run).status == "canceled"
 
 
+@pytest.mark.slow
 def test_a_slow_call_of_a_lost_run_is_no_outcome(monkeypatch):
     monkeypatch.setattr(abandoned_calls, "QUICK_SECONDS", 1.0)
     with model_server(script=[call("steal_slowly"), "Late."]) as server:

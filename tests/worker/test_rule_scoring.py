@@ -73,6 +73,7 @@ def stop_judges(model) -> None:
     wait_until(lambda: not any(t.name == "rule" for t in threading.enumerate()))
 
 
+@pytest.mark.slow
 def test_a_judge_that_waits_holds_up_no_other_rule(model):
     ann = make_user()
     slow = make_judged_rule(ann, model, "slow")
@@ -90,6 +91,7 @@ def test_a_judge_that_waits_holds_up_no_other_rule(model):
     stop_judges(model)
 
 
+@pytest.mark.slow
 def test_rules_without_judges_go_on_while_all_threads_wait(model, monkeypatch):
     monkeypatch.setattr(rule_scoring, "MAX_SLOW_RULES", 1)
     ann = make_user()
@@ -109,6 +111,7 @@ def test_rules_without_judges_go_on_while_all_threads_wait(model, monkeypatch):
     stop_judges(model)
 
 
+@pytest.mark.slow
 def test_a_rule_has_another_turn_when_its_judge_has_answered(model):
     ann = make_user()
     rule = make_judged_rule(ann, model, "judge")
@@ -126,6 +129,7 @@ def test_a_rule_has_another_turn_when_its_judge_has_answered(model):
     stop_judges(model)
 
 
+@pytest.mark.slow
 def test_slow_code_holds_up_no_other_rule():
     ann = make_user()
     code = "def score(example, run):\n    while True:\n        pass\n"

@@ -36,6 +36,7 @@ def test_rings_for_a_run_whose_worker_died():
     assert sweep(free=5) == 1
 
 
+@pytest.mark.slow
 def test_rings_once_in_a_while():
     make_run(enqueued_at=LONG_AGO)
     sweep(free=5)

@@ -165,6 +165,7 @@ def test_a_judge_that_writes_prose_or_fails_gives_no_score():
     assert refused.problem.startswith("The judge failed")
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_judge_speaks_of_no_run():
     run = make_scored_run()
     with model_server(script=[{"fault": "503"}] * 9) as server:

@@ -159,6 +159,7 @@ def test_runs_are_not_started_for_verdicts_that_are_too_expensive(judge):
     assert (len(judge.requests), started) == (4, 5)
 
 
+@pytest.mark.slow
 def test_a_resumed_experiment_judges_what_is_missing_once(judge):
     experiment = advance_until_rest(judge_experiment(judge, 30))
     assert resume_experiment(experiment, by=experiment.owner, budget=Decimal("0.1"))

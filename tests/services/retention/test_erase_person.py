@@ -247,6 +247,7 @@ def command(*words: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_plan_and_erases_only_with_yes(redis_url):
     user = make_user("eve")
     make_run(user, status="succeeded")

@@ -85,6 +85,7 @@ class CrashError(Exception):
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.slow
 def test_the_figures_equal_a_recount_after_crashes(seed):
     dice = random.Random(seed)
     agents = [make_agent(), make_agent()]

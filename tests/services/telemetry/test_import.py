@@ -84,6 +84,7 @@ def test_spans_become_calls_and_steps():
     assert not list(check_invariants())
 
 
+@pytest.mark.slow
 def test_any_order_of_requests_leads_to_the_same_run():
     receive(*weather_trace())
     whole = describe_run()

@@ -252,6 +252,7 @@ def test_memory_ends_where_the_tool_says():
         assert 0.8 * megabytes <= run(code, memory_mb=megabytes) <= 1.2 * megabytes
 
 
+@pytest.mark.slow
 def test_time_ends_where_the_tool_says(record_property):
     began = time.monotonic()
 
@@ -295,6 +296,7 @@ def sandboxes():
     return [pid for pid in below(os.getpid()) if program_of(pid).startswith(home)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [*BOMBS, *MORE_BOMBS])
 def test_limits_hold_within_a_fifth_and_the_worker_lives(code, record_property):
     with looked_at(sandboxes) as taken, pytest.raises(ToolFailed):
@@ -304,6 +306,7 @@ def test_limits_hold_within_a_fifth_and_the_worker_lives(code, record_property):
     record_property("seconds", max(taken.seconds, taken.cpu))
 
 
+@pytest.mark.slow
 def test_neighbours_work_while_bombs_go_off():
     bombs = ["while True:\n    pass", "x = [0]\nwhile True:\n    x = x + x"] * 3
     with ThreadPoolExecutor(8) as pool:

@@ -198,6 +198,7 @@ def fresh_sandbox():
 
 
 @pytest.mark.parametrize("code", BOMBS)
+@pytest.mark.slow
 def test_limits_hold_within_a_fifth_and_the_neighbours_live(code, record_property):
     with fresh_sandbox() as taken, pytest.raises(ToolFailed):
         run(code, timeout=1.0, memory_mb=64)
@@ -208,6 +209,7 @@ def test_limits_hold_within_a_fifth_and_the_neighbours_live(code, record_propert
 
 
 @pytest.mark.parametrize("code", SLOW_BOMBS)
+@pytest.mark.slow
 def test_code_gets_all_the_time_its_tool_says(code):
     with fresh_sandbox() as taken, pytest.raises(ToolTimedOut):
         run(code, timeout=1.0, memory_mb=64)
@@ -330,6 +332,7 @@ def test_an_error_comes_with_the_variables_outside_functions():
     assert found == {"start": "'2026-11-20'", "days": "3"}
 
 
+@pytest.mark.slow
 def test_reading_variables_ends_with_the_first_that_meets_a_limit():
     code = (
         "class A:\n"

@@ -141,6 +141,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize("query", WRITES)
+@pytest.mark.slow
 def test_nothing_can_be_changed(url, query):
     with pytest.raises(ToolFailed, match="The query failed"):
         ask_freely(query)
@@ -162,6 +163,7 @@ def test_a_value_the_database_cannot_hold_is_a_sentence_or_a_value(url, value):
     assert message() in ([], "The query failed")
 
 
+@pytest.mark.slow
 def test_sorting_without_end_fills_no_disk_and_no_memory(sqlite, settings):
     settings.SQL_CONNECTIONS = f"shop={sqlite}"
     blobs = "WITH RECURSIVE n(i) AS (SELECT randomblob(500000) UNION ALL " \

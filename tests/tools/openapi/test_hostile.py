@@ -14,7 +14,7 @@ from tests.fakes.outbreak import outbreaks
 from tests.tools.rows import make_user
 from tools.models import Tool
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 PAGE = "/admin/tools/tool/import/"
 SERVER = "https://a.example"

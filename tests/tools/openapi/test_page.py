@@ -213,6 +213,7 @@ def test_selected_operations_that_the_filter_hides_are_created_too():
     assert Tool.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_more_operations_than_a_form_usually_has_fields_can_be_selected():
     client = signed_in()
     paths = {f"/x{n}": {"get": {}} for n in range(1200)}
@@ -341,6 +342,7 @@ HOSTILE = st.sampled_from(
     text=st.sampled_from(MAKES),
     cuts=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9), HOSTILE), max_size=3),
 )
+@pytest.mark.slow
 def test_no_document_breaks_out(text, cuts):
     for place, length, junk in cuts:
         at = int(place * len(text))

@@ -31,6 +31,7 @@ def test_runs_in_another_process():
         ("isolated_lets_go", "ended by the signal SIGKILL"),
     ],
 )
+@pytest.mark.slow
 def test_what_would_end_a_worker_is_a_sentence(function, why):
     with pytest.raises(ToolFailed, match=why):
         call_path(f"{HERE}:{function}", {})
@@ -42,6 +43,7 @@ def test_wrong_arguments_start_no_process():
         call_path(f"{HERE}:isolated_add", {"a": 1})
 
 
+@pytest.mark.slow
 def test_a_call_past_its_time_is_ended():
     with pytest.raises(ToolTimedOut):
         call_path(f"{HERE}:isolated_sleeps", {}, timeout=1)

@@ -71,6 +71,7 @@ def test_a_process_without_an_outcome_is_explained(code, error, why):
         run(code, max_answer=50_000)
 
 
+@pytest.mark.slow
 def test_a_process_that_stays_without_an_outcome_is_ended():
     began = time.monotonic()
 
@@ -80,6 +81,7 @@ def test_a_process_that_stays_without_an_outcome_is_ended():
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_the_deadline_ends_the_process_and_its_children(tmp_path):
     file = tmp_path / "pid"
     code = f"import subprocess; c = subprocess.Popen(['sleep', '60']); \

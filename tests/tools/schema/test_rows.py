@@ -104,6 +104,7 @@ SCHEMAS = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCHEMAS)
+@pytest.mark.slow
 def test_whatever_becomes_rows_comes_back_from_the_browser(schema):
     draft = draft_from_schema(schema)
     if draft.shape == "json":

@@ -111,6 +111,7 @@ def test_a_reference_to_elsewhere_is_not_fetched():
 
 
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+@pytest.mark.slow
 def test_references_that_double_at_each_step_end(keyword):
     """Thirty such steps would take the validator a day."""
     parts = {"a0": {"type": "string"}}

@@ -285,6 +285,7 @@ TEXTS = st.integers(0, 9).flatmap(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=TEXTS)
+@pytest.mark.slow
 def test_no_file_breaks_out(client, ann, text):
     Credential.objects.get_or_create(slug="shop-key", owner=ann, name="k")
     with transaction.atomic():

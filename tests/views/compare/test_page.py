@@ -158,6 +158,7 @@ def test_offers_runs_of_the_agent_to_compare_with(client, ann):
     assert client.get("/runs/compare/").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_long_comparison_comes_in_windows(client, ann):
     one = run_with(ann, *(f"a{n}" for n in range(70)))
     other = run_with(ann, *(f"b{n}" for n in range(70)))

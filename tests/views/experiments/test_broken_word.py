@@ -119,6 +119,7 @@ def test_exactly_the_affected_examples_fail_and_the_page_says_how_sure_it_is(
     assert "A difference under" in text
 
 
+@pytest.mark.slow
 def test_the_unbroken_prompt_is_the_same(client, ann):
     agent = make_planner(ann)
     dataset = collect_examples(client, agent)

@@ -75,6 +75,7 @@ class Figure(NamedTuple):
     listed: str
 
 
+@pytest.mark.slow
 def test_every_figure_is_that_of_its_list(admin_client, admin_user, monkeypatch):
     # A busy machine is slow, not wrong.
     monkeypatch.setattr(

@@ -78,6 +78,7 @@ def test_pages_with_keys_of_their_own_list_them(page, words):
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_pages_with_the_script_of_a_key_list_it(client, monkeypatch):
     render_nothing(monkeypatch, *ERROR_PAGES)
     owner = make_user(is_superuser=True)
