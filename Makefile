@@ -12,7 +12,8 @@ dev: setup
 	@exec $(PY) -m agentsite.dev
 
 setup: .venv/requirements.made
-test test-all: .venv/requirements-dev.made .venv/servers/requirements-servers.made
+test-all: .venv/servers/requirements-servers.made
+test test-all: .venv/requirements-dev.made
 	@$(PY) -m tests.run $(if $(filter test-all,$@),--all)
 
 check: export AGENTSITE_DATA := .venv/check

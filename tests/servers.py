@@ -15,7 +15,7 @@ import redis
 
 
 def find_server_program(name: str) -> Path:
-    """Return where `make test` installs a program of others' servers."""
+    """Return where `make test-all` installs a program of others' servers."""
     return Path(sys.prefix) / "servers" / "bin" / name
 
 

@@ -11,7 +11,6 @@ from tests.browser.driver.chromium import listen, signed_in
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.slow
 def test_runs_are_selected_queued_and_scored_with_the_keyboard(browser, lived_in):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -14,7 +14,6 @@ QUESTION = "根据北京的天气情况，制定一个出游计划"
 LONG = 60_000
 
 
-@pytest.mark.slow
 def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     page = enter(browser, first_start)
     page.set_default_timeout(30_000)

@@ -91,6 +91,7 @@ def test_people_who_only_chat_see_how_long_an_answer_took(phone, site):
     assert not INTERNALS.search(page.locator("main").inner_text())
 
 
+@pytest.mark.slow
 def test_chromium_finds_that_the_chat_can_be_installed(phone, site):
     page = signed_in(phone, site.url, "bo", "secret")
     page.goto(f"{site.url}/chat/")

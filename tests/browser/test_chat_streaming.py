@@ -59,6 +59,7 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.name ?? ''"))
 
 
+@pytest.mark.slow
 def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -243,6 +244,7 @@ LEFT_AND_RIGHT = """(one) => { const range = document.createRange();
   return [text.left - box.left < 20, box.right - text.right < 20]; }"""
 
 
+@pytest.mark.slow
 def test_text_follows_the_direction_of_its_language(browser, site):
     script = ANSWERED.format(answer=ARABIC)
     path = site.run("-c", script).strip().splitlines()[-1]
@@ -264,6 +266,7 @@ def test_text_follows_the_direction_of_its_language(browser, site):
         assert overflow(page) == 0
 
 
+@pytest.mark.slow
 def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
     script = ANSWERED.format(answer=CODE)
     path = site.run("-c", script).strip().splitlines()[-1]
@@ -312,6 +315,7 @@ def test_the_lists_show_new_runs_without_a_reload(browser, site):
         assert received == [[], []]
 
 
+@pytest.mark.slow
 def test_enter_sends_a_test_message_once(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
@@ -448,6 +452,7 @@ def test_what_was_typed_is_gone_after_sign_out(browser, site):
         assert page.evaluate("sessionStorage.length") == 0
 
 
+@pytest.mark.slow
 def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "broken")

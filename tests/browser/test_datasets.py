@@ -284,6 +284,7 @@ def test_a_refused_text_keeps_its_cell_open_after_a_click_elsewhere(table, row):
     expect(cell_of(table, 0, "calls")).to_have_text("get")
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_changed_elsewhere_is_replaced_only_by_saving_again(table):
     open_box(table, 0, "answer", "No")
     other = table.context.new_page()

@@ -173,6 +173,7 @@ def test_the_caret_stays_in_sight(opened, lived_in):
     opened.wait_for_function(wait)
 
 
+@pytest.mark.slow
 def test_words_are_completed_by_keys_and_by_the_mouse(opened, lived_in):
     open_code(opened, lived_in.url)
     shown = opened.locator(OPTIONS)
@@ -280,6 +281,7 @@ def test_enter_accepts_from_a_list_that_was_asked_for(opened, lived_in):
     expect(shown).to_have_count(0)  # the word is whole and nothing is longer
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_prompt_is_said_below(opened, lived_in):
     opened.goto(f"{lived_in.url}/agents/new/")
     open_editor(opened.locator(".editor"))

@@ -14,7 +14,7 @@ SECONDS = 40_000
 
 
 def enter(browser, site, **options):
-    """Sign in by a new login link, or as an earlier test did."""
+    """Return an empty page, signed in by a login link or as in an earlier test."""
     context = browser.new_context(**options)
     page = context.new_page()
     if resume_session(context, site.url, "admin"):
@@ -23,7 +23,7 @@ def enter(browser, site, **options):
     page.goto(f"{site.url}/login/{link.split('/login/')[1]}")
     page.click("button:has-text('Sign in')")
     page.wait_for_url(f"{site.url}/")
-    keep_session(context, site.url, "admin")
+    keep_session(page, site.url, "admin")
     return page
 
 
@@ -149,6 +149,7 @@ def test_on_a_phone_a_run_is_started_with_a_thumb(browser, first_start):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
     page = enter(browser, first_start, is_mobile=True, **phone)
 
+    page.goto(f"{first_start.url}/")
     page.tap(".tabbar summary:has-text('More')")
     page.tap(".tabbar a:has-text('Agents')")
     page.tap("#agent-list h2 a:text-is('Travel planner')")

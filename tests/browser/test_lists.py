@@ -11,6 +11,7 @@ from tests.browser.driver.chromium import listen, signed_in
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_toast_is_reached_and_undone_by_keyboard(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -78,6 +78,7 @@ def test_a_tablet_shows_the_palette_as_an_icon(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_the_palette_has_the_actions_of_the_page_and_the_themes(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -106,6 +107,7 @@ def test_the_palette_has_the_actions_of_the_page_and_the_themes(browser, lived_i
     assert received == []
 
 
+@pytest.mark.slow
 def test_the_palette_names_each_action_once(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -10,7 +10,6 @@ from tests.browser.test_first_agent import SECONDS, enter
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.slow
 def test_a_prompt_is_tried_in_two_columns(browser, first_start):
     page = enter(browser, first_start)
     received = listen(page)

@@ -213,6 +213,7 @@ def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.slow
 def test_the_actions_of_selected_runs_are_one_row_of_words(browser, lived_in, width):
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -142,6 +142,7 @@ def test_the_chosen_step_and_what_a_search_marks_follow_a_change(browser, lived_
         expect(page.locator("#run-step-2 mark")).to_have_text("sun")
 
 
+@pytest.mark.slow
 def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
         received = listen(page)
@@ -173,6 +174,7 @@ def test_the_timeline_is_one_key_away(browser, lived_in):
         expect(page.locator("#run-times")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{FAILED}/?step=1") as page:
         title = page.locator("#run-detail h2").first
@@ -193,6 +195,7 @@ def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in)
         expect(page.locator("#search-shortcuts")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_key_of_forks_works_where_no_step_is_chosen(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
         page.keyboard.press("f")
@@ -469,6 +472,7 @@ def test_the_keyboard_reaches_what_needs_a_person_at_once(browser, lived_in):
         expect(approve).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_keys_go_from_hit_to_hit_through_the_steps(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
         received = listen(page)
@@ -506,6 +510,7 @@ def test_hits_are_marked_without_a_script(browser, lived_in):
         expect(page.locator("#run-detail mark").first).to_have_text("颐和园")
 
 
+@pytest.mark.slow
 def test_a_copy_button_gives_the_exact_text(browser, lived_in):
     may = ["clipboard-read", "clipboard-write"]
     with opened(browser, lived_in, f"/runs/{DONE}/?step=5", permissions=may) as page:

@@ -27,6 +27,7 @@ def test_the_page_of_an_agent_has_few_tab_stops(browser, lived_in, width, asked)
     context.close()
 
 
+@pytest.mark.slow
 def test_more_tools_are_no_more_tab_stops(browser, lived_in):
     context = browser.new_context()
     page = seen_by(context, lived_in.url, "admin")

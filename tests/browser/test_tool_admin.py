@@ -158,6 +158,7 @@ def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
     assert (wide, said, broken) == (0, [], [])
 
 
+@pytest.mark.slow
 def test_the_body_of_a_request_is_checked_as_one_types(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -389,6 +390,7 @@ def test_stop_ends_a_running_try(browser, lived_in, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.slow
 def test_a_call_that_the_server_does_not_get_says_so(browser, lived_in, size):
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height})
@@ -526,6 +528,7 @@ def test_arguments_of_a_test_stay_when_the_tool_is_saved(browser, lived_in):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_refused_save_keeps_the_arguments_and_the_result(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

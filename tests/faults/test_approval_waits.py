@@ -21,6 +21,7 @@ def asking(server, **overrides):
     return started(agent)
 
 
+@pytest.mark.slow
 def test_a_question_waits_through_a_restart_of_everything(workers):
     one_second = 1 / 3600
     with (

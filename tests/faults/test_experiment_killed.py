@@ -159,6 +159,7 @@ def open_site(
         site.end()
 
 
+@pytest.mark.slow
 def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
     site = found.site
     wait_until(

@@ -73,6 +73,7 @@ def test_a_run_survives_kill_9_of_the_broker(broker, workers):
     assert workers.ledger == ["look it"]
 
 
+@pytest.mark.slow
 def test_a_wakeup_that_was_wiped_is_sent_again(broker, workers):
     with model_server(script=["Hello."]) as server:
         run = started(agent_on(server))

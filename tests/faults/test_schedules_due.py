@@ -14,6 +14,7 @@ pytestmark = pytest.mark.faults
 MANY = 150
 
 
+@pytest.mark.slow
 def test_each_time_has_one_run_whoever_is_killed(workers):
     one, due = make_schedule(), timezone.now() - timedelta(minutes=1)
     fields = {"agent": one.agent, "owner": one.owner, "inputs": one.inputs}

@@ -53,6 +53,7 @@ def rows_of(runs: list[Run]):
     return list(found.values(*ROW)), list(steps.values(*STEP))
 
 
+@pytest.mark.slow
 def test_stop_ends_a_computing_tool(workers, record_property):
     with model_server(script=counting) as server:
         workers.start()

@@ -72,6 +72,7 @@ def test_ctrl_c_ends_all_in_order_and_leaves_nothing(started):
     assert [name for name, pid in pids.items() if is_alive(pid)] == []
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_no_orphan_and_the_next_start_works(started, sites):
     pids = started.children()
 
@@ -166,6 +167,7 @@ def test_time_in_which_the_supervisor_was_frozen_too_is_no_hang(tmp_path, monkey
 
 
 @pytest.mark.parametrize("name", ["valkey", "web", "worker"])
+@pytest.mark.slow
 def test_a_killed_child_is_started_again(started, name):
     before = started.children()
 

@@ -217,6 +217,7 @@ def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
 
 
 @pytest.mark.parametrize("names", [["pay"], ["pay", "pay", "look"]])
+@pytest.mark.slow
 def test_sigterm_during_a_model_call_leaves_no_unknown_outcome(workers, names):
     reply = calls(
         *(call(name, **{ARGUMENT[name]: str(n)}) for n, name in enumerate(names))

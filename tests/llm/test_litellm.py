@@ -1,4 +1,4 @@
-"""Agents behind a real LiteLLM proxy, which `make test` installs apart."""
+"""Agents behind a real LiteLLM proxy, which `make test-all` installs apart."""
 
 import json
 import os
@@ -27,7 +27,7 @@ WAYS = [(kind, stream) for kind in KINDS for stream in (True, False)]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not LITELLM.exists(), reason="installed by `make test`"),
+    pytest.mark.skipif(not LITELLM.exists(), reason="installed by `make test-all`"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A server made with FastMCP, over both transports; `make test` installs it apart."""
+"""A server made with FastMCP, over both transports, installed by `make test-all`."""
 
 import shlex
 import subprocess
@@ -39,7 +39,7 @@ TOKEN = "token-of-the-tests"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db,
-    pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test`"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test-all`"),
 ]
 
 

@@ -35,7 +35,7 @@ MODELS = """
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not PROGRAM.exists(), reason="installed by `make test`"),
+    pytest.mark.skipif(not PROGRAM.exists(), reason="installed by `make test-all`"),
 ]
 
 

@@ -36,8 +36,9 @@ HELLO = [{"role": "user", "content": "Hello"}]
 NODE_CLIENT = Path("node_modules/openai")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test`"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test-all`"),
 ]
 
 
@@ -375,13 +376,11 @@ def other(
         )
 
 
-@pytest.mark.slow
 def test_other_clients_get_an_answer_whole_and_streamed(other):
     assert other("chat", text="Hello") == "You said: Hello"
     assert other("stream", text="Hello") == "You said: Hello"
 
 
-@pytest.mark.slow
 def test_other_clients_continue_a_conversation(other):
     Agent.objects.update(memory=True)
     turns = [
@@ -398,7 +397,6 @@ def test_other_clients_continue_a_conversation(other):
     ("answer", "result"),
     [("approve", "sent to ann@example.com"), ("reject", "rejected")],
 )
-@pytest.mark.slow
 def test_other_clients_wait_for_approval(other, answer, result):
     text = other("stream", text="Send the mail", answer=answer)
 
@@ -406,7 +404,6 @@ def test_other_clients_wait_for_approval(other, answer, result):
     assert result in text.rpartition("Result: ")[2]
 
 
-@pytest.mark.slow
 def test_other_clients_that_leave_cancel_the_run(other, ann):
     assert other("stream", text="slow", leaves=True).startswith("One ")
 
@@ -415,7 +412,6 @@ def test_other_clients_that_leave_cancel_the_run(other, ann):
 
 
 @pytest.mark.parametrize("name", ["chat", "stream"])
-@pytest.mark.slow
 def test_other_clients_raise_the_error_of_a_failing_agent(other, name):
     with pytest.raises(ClientError) as raised:
         other(name, text="fail")

@@ -72,12 +72,14 @@ def signed_in(context: BrowserContext, url: str, name: str, password: str) -> Pa
     page.click("button:has-text('Sign in')")
     # people who only chat see the chat
     page.wait_for_url(re.compile(f"^{re.escape(url)}/(chat/)?$"))
-    keep_session(context, url, name)
+    keep_session(page, url, name)
     return page
 
 
-def keep_session(context: BrowserContext, url: str, name: str) -> None:
-    SESSIONS[url, name] = context.cookies()
+def keep_session(page: Page, url: str, name: str) -> None:
+    """Keep the cookies, and leave the page as `resume_session` does."""
+    SESSIONS[url, name] = page.context.cookies()
+    page.goto("about:blank")
 
 
 def resume_session(context: BrowserContext, url: str, name: str) -> bool:
