@@ -66,7 +66,9 @@ def ann(browser, site) -> Iterator[Person]:
     """Ann, who is signed in and looks at the home page."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
     context.set_default_timeout(LONG)
-    yield Person(signed_in(context, site.url, "ann", "secret"))
+    page = signed_in(context, site.url, "ann", "secret")
+    page.goto(f"{site.url}/")
+    yield Person(page)
     context.close()
 
 

@@ -43,6 +43,7 @@ CHOSEN_IS_IN_SIGHT = """() => {
 def test_dark_is_dark_and_the_choice_stays(browser, lived_in):
     context = browser.new_context(color_scheme="light")
     page = signed_in(context, lived_in.url, "mara", "secret")
+    page.goto(f"{lived_in.url}/")
     ground = "getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(ground)
 
@@ -61,6 +62,7 @@ def test_dark_is_dark_and_the_choice_stays(browser, lived_in):
 def test_the_theme_can_be_chosen_without_a_script(browser, lived_in):
     context = browser.new_context(java_script_enabled=False)
     page = signed_in(context, lived_in.url, "mara", "secret")
+    page.goto(f"{lived_in.url}/")
 
     page.click("summary[title='Theme']")
     page.click("button[value=light]")
@@ -72,6 +74,7 @@ def test_the_theme_can_be_chosen_without_a_script(browser, lived_in):
 def test_a_slash_leads_to_the_search(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/")
 
     page.keyboard.press("/")
     page.keyboard.type("payouts")
@@ -166,6 +169,7 @@ def test_the_seed_is_a_true_list(browser, lived_in):
 def test_escape_closes_a_menu_and_returns_to_its_button(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/")
 
     page.click(".account > summary")
     page.keyboard.press("Tab")
