@@ -29,7 +29,6 @@ def audit(database: str, lock: Path) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-@pytest.mark.slow
 def test_a_locked_package_with_a_known_vulnerability_is_reported(tmp_path, is_known):
     lock = tmp_path / "requirements.lock"
     text = (ROOT / "requirements.lock").read_text()

@@ -42,7 +42,6 @@ def test_fields_become_words(tmp_path):
     assert line.endswith('level=info logger=runs.x event="run started" run=7')
 
 
-@pytest.mark.slow
 def test_secret_paths_are_redacted(tmp_path):
     code = """
         told = "Forbidden (CSRF cookie not set.): %s"
@@ -170,7 +169,6 @@ def test_what_looks_like_a_secret_is_hidden(text, shown):
     assert redact_text(text) == (shown or text)
 
 
-@pytest.mark.slow
 def test_secrets_of_the_settings_are_hidden_everywhere(tmp_path, monkeypatch):
     monkeypatch.setenv("AGENTSITE_METRICS_TOKEN", "canary-of-metrics")
     code = """

@@ -143,7 +143,6 @@ def test_a_public_site_lets_nobody_reach_its_own_machine(tmp_path, url, private_
 @pytest.mark.parametrize(
     ("url", "prefix"), [("", ""), ("https://agents.example.org", "__Host-")]
 )
-@pytest.mark.slow
 def test_cookies_of_an_encrypted_site_belong_to_its_host_alone(tmp_path, url, prefix):
     code = f"""
 import os; os.environ |= {{"AGENTSITE_URL": {url!r}}}

@@ -129,7 +129,6 @@ def test_images_and_sounds_arrive(server, sessions):
     assert spoken.media == (sound,)
 
 
-@pytest.mark.slow
 def test_errors_are_reported_in_the_words_of_the_server(server, sessions):
     fail, crash, confirm = take_over(server, "fail", "crash", "confirm")
 

@@ -73,7 +73,6 @@ def test_the_process_is_gone_after_the_session():
     assert is_gone(int(calling("pid")))
 
 
-@pytest.mark.slow
 def test_sees_none_of_our_variables(monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "secret")
     monkeypatch.setenv("AGENTSITE_ENCRYPTION_KEYS", "secret")

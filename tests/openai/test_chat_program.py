@@ -136,7 +136,6 @@ def terminal(
         yield Terminal(folder, forks.command("llm"))
 
 
-@pytest.mark.slow
 def test_an_agent_is_listed_and_answers(terminal, url):
     listed = terminal.call(
         "openai", "endpoint", f"{url}/v1", "--models", "--key", "agentsite"
@@ -206,7 +205,6 @@ def test_ctrl_c_cancels_the_run(terminal, ann):
     assert Run.objects.get().canceled_by == ann
 
 
-@pytest.mark.slow
 def test_ctrl_c_leaves_the_run_of_an_agent_that_continues(terminal, agent, ann):
     """The second run ends with its client, which is later than the first left."""
     agent.continues_without_client = True

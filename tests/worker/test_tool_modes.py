@@ -106,7 +106,6 @@ def connected(recorded, settings):
 
 
 @pytest.mark.usefixtures("connected")
-@pytest.mark.slow
 def test_strict_replays_give_the_same_steps_and_send_nothing(recorded, ledger):
     for _ in range(REPLAYS):
         run = finished(replay(recorded))

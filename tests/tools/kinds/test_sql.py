@@ -141,7 +141,6 @@ WRITES = [
 
 
 @pytest.mark.parametrize("query", WRITES)
-@pytest.mark.slow
 def test_nothing_can_be_changed(url, query):
     with pytest.raises(ToolFailed, match="The query failed"):
         ask_freely(query)

@@ -31,7 +31,6 @@ def test_runs_in_another_process():
         ("isolated_lets_go", "ended by the signal SIGKILL"),
     ],
 )
-@pytest.mark.slow
 def test_what_would_end_a_worker_is_a_sentence(function, why):
     with pytest.raises(ToolFailed, match=why):
         call_path(f"{HERE}:{function}", {})
