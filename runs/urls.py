@@ -319,6 +319,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="allowance-revoke",
     ),
     path(
+        "approvals/<int:pk>/decided/",
+        approvals.approval_decided,
+        name="approval-decided",
+    ),
+    path(
         "approvals/<int:pk>/answer/", approvals.approval_answer, name="approval-answer"
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),

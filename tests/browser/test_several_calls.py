@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driver.chromium import listen
+from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.site import running_site
 from tests.browser.test_first_agent import enter
 
@@ -23,6 +23,8 @@ city = {"type": "object", "properties": {
 tool = ToolSpec(name="book_table", description="", effect="side_effect",
                 args_schema=city | {"required": ["city"]})
 admin = User.objects.get(username="admin")
+if not User.objects.filter(username="ana").exists():
+    User.objects.create_superuser("ana", password="winter-2026")
 agent = Agent.objects.filter(slug="travel-planner").get()
 chat = Conversation.objects.create(owner=admin, agent=agent, title="Tables")
 run = make_run(admin, agent=agent, status="awaiting_approval", conversation=chat,
@@ -100,12 +102,18 @@ def caret(field):
     )
 
 
-def approve_elsewhere(page, site, pk):
-    other = page.context.new_page()
+def approve_elsewhere(page, site, pk, by="admin"):
+    """Approve a call in another tab, or in the browser of another person."""
+    context = page.context if by == "admin" else page.context.browser.new_context()
+    other = (
+        context.new_page()
+        if by == "admin"
+        else signed_in(context, site.url, by, "winter-2026")
+    )
     other.goto(f"{site.url}/approvals/{pk}/")
     form_of(other, pk).locator("button[value=approve]").click()
     expect(other.locator("#part-toasts")).to_contain_text("approved")
-    other.close()
+    other.close() if by == "admin" else context.close()
 
 
 def approve_edited(page, site, pk):
@@ -178,12 +186,12 @@ def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
     page.goto(site.url + path)
     edit_city(page, first, "Oslo")
 
-    approve_elsewhere(page, site, first)
+    approve_elsewhere(page, site, first, by="ana")
 
     expect(form_of(page, first)).to_have_count(0)
     expect(form_of(page, second)).to_have_count(1)
     expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
-        "was decided elsewhere"
+        "book_table: ana already answered this: Approved. What you typed was not used."
     )
     assert stored(site, first)[:2] == ["approved", None]
 
@@ -202,11 +210,11 @@ def test_any_answer_that_is_not_used_is_reported(page, site, waiting, answer):
         form_of(page, first).locator("button[value=approve]").click()
         expect(form_of(page, first).locator(".errors")).to_contain_text("bracket")
 
-    approve_elsewhere(page, site, first)
+    approve_elsewhere(page, site, first, by="ana")
 
     expect(form_of(page, first)).to_have_count(0)
     expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
-        "was decided elsewhere"
+        "ana already answered this"
     )
 
 
@@ -220,16 +228,36 @@ def test_what_one_does_oneself_is_not_reported_as_done_elsewhere(
     edit_city(page, first, "Oslo")
 
     page.evaluate(SLOW_RESPONSES)  # the update comes first
-    if act == "stop":
-        page.locator("form[action$='/stop/'] button").first.click()
-    else:
-        page.locator(f"#approval-banner-{second} > summary").click()
-        form_of(page, second).locator("[name=alike]").check()
-        form_of(page, second).locator("button[value=approve]").click()
+    with page.expect_response(f"**/approvals/{first}/decided/") as decided:
+        if act == "stop":
+            page.locator("form[action$='/stop/'] button").first.click()
+        else:
+            page.locator(f"#approval-banner-{second} > summary").click()
+            form_of(page, second).locator("[name=alike]").check()
+            form_of(page, second).locator("button[value=approve]").click()
     expect(form_of(page, first)).to_have_count(0)
     expect(form_of(page, third)).to_have_count(0)
 
+    assert decided.value.status == 204
     assert no_problem(page)
+
+
+@pytest.mark.slow
+def test_a_later_decision_of_another_call_is_reported(page, site, waiting):
+    run, _, first, second, _ = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    edit_city(page, first, "Oslo")
+    page.locator(f"#approval-banner-{second} > summary").click()
+    form_of(page, second).locator("[name=alike]").check()
+    form_of(page, second).locator("button[value=reject]").click()
+    expect(form_of(page, second)).to_have_count(0)
+    assert no_problem(page)
+
+    approve_elsewhere(page, site, first, by="ana")
+
+    expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
+        "ana already answered this"
+    )
 
 
 @pytest.mark.parametrize("kind", ["chat", "run"])

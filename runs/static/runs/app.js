@@ -412,7 +412,7 @@
     );
   });
 
-  // What loads by itself removes a decision that somebody types here and another makes.
+  // Somebody else makes the decision that is being typed here: the server says who.
   const ANSWERS = "form[id^=approval-form-], form[id^=approval-outcome-]";
   const isChanged = (field) => {
     if (field.type === "select-one") {
@@ -427,31 +427,20 @@
   };
   const isRefused = (form) => form?.querySelector(".errors, [aria-invalid=true]");
   const isAnswered = (form) => isRefused(form) || [...form.elements].some(isChanged);
-  const sentForms = new Set();
   let typedForms = [];
-  document.addEventListener("submit", ({ target }) => {
-    const isForAll = target.elements.alike?.checked || /\/stop\/$/.test(target.action);
-    for (const form of isForAll ? document.querySelectorAll(ANSWERS) : [target])
-      sentForms.add(form.id);
-  });
-  document.addEventListener("input", ({ target }) => sentForms.delete(target.form?.id));
-  document.addEventListener("htmx:before:swap", ({ detail }) => {
-    const isLive = ["load", "every"].includes(detail.ctx?.sourceEvent?.type);
-    const forms = isLive ? [...document.querySelectorAll(ANSWERS)] : [];
-    typedForms = forms.filter(isAnswered);
+  document.addEventListener("htmx:before:swap", () => {
+    typedForms = [...document.querySelectorAll(ANSWERS)].filter(isAnswered);
   });
   document.addEventListener("htmx:after:swap", () => {
-    for (const id of sentForms)
-      if (isRefused(document.getElementById(id))) sentForms.delete(id);
-    const isGone = ({ id }) => !document.getElementById(id) && !sentForms.has(id);
-    if (!typedForms.some(isGone)) return;
+    const isGone = ({ id }) => !document.getElementById(id);
+    const gone = typedForms.filter(isGone);
     typedForms = typedForms.filter((form) => !isGone(form));
-    alertToast(
-      gettext(
-        "The call that you were answering was decided elsewhere, or its run has ended. What you typed was not used.",
-      ),
-    );
+    for (const form of gone) reportDecision(form).catch(() => {}); // the page is left
   });
+  async function reportDecision(form) {
+    const response = await fetch(form.dataset.decided);
+    if (response.status === 200) alertToast(await response.text());
+  }
 
   // Text that is too long is refused before it is sent: the server rejects a large request.
   document.addEventListener("input", ({ target: box }) => {

@@ -194,6 +194,20 @@ def approval_arguments(request: HtmxRequest, pk: int) -> HttpResponse:
     return response
 
 
+@require_GET
+def approval_decided(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Say who made a decision that this person was making; 204 if nobody else did."""
+    decision = get_visible_decision(request, pk)
+    ended_by = decision.step.run.canceled_by if decision.answer == "withdrawn" else None
+    if not decision.answer or request.user in (decision.by, ended_by):
+        return HttpResponse(status=204)
+    text = _("%(tool)s: %(reason)s What you typed was not used.") % {
+        "tool": decision.step.tool,
+        "reason": AlreadyDecided(decision),
+    }
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
 @require_POST
 def allowance_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
     """Require approval for each call again."""

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from django.contrib.auth.models import Group
 
-from runs.models import AgentStep, Allowance, Decision
+from runs.models import AgentStep, Allowance, Decision, Run
 from tests.html import Fields
 from tests.make import make_decision, make_run, make_step, make_tool, make_user
 
@@ -63,6 +63,41 @@ def test_the_numbers_above_the_list_are_a_part(client, ann):
     assert part.strip().startswith('<header class="run-head" id="approval-head">')
     assert "Open 1\n" in part
     assert '?tab=mine" aria-current="page"> For me 1 <' in " ".join(part.split())
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ""),
+        ({"answer": "approved", "by": "ann"}, ""),
+        ({"answer": "rejected", "by": "bob"}, "bob already answered this: Rejected."),
+        ({"answer": "expired"}, "Already answered: Expired."),
+        (
+            {"answer": "withdrawn"},
+            "The run has ended. An answer is no longer needed.",
+        ),
+        ({"answer": "withdrawn", "canceled_by": "ann"}, ""),
+        (
+            {"answer": "withdrawn", "canceled_by": "bob"},
+            "The run has ended. An answer is no longer needed.",
+        ),
+    ],
+)
+def test_says_who_else_made_the_decision_that_one_was_making(
+    client, ann, fields, expected
+):
+    people = {None: None, "ann": ann, "bob": make_user("bob")}
+    decision = asking(ann)
+    decision.answer = fields.get("answer", "")
+    decision.by = people[fields.get("by")]
+    decision.save()
+    Run.objects.update(canceled_by=people[fields.get("canceled_by")])
+
+    response = client.get(f"/approvals/{decision.pk}/decided/")
+
+    text = f"refund: {expected} What you typed was not used." if expected else ""
+    assert response.content.decode() == text
+    assert response.status_code == (200 if expected else 204)
 
 
 def test_hides_what_is_someone_elses_and_takes_no_answer(client, ann):
