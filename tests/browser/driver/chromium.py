@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -13,7 +14,6 @@ ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
-    "--force-prefers-reduced-motion",  # turning icons keep a processor busy
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
@@ -27,6 +27,8 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as play:
         program = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
         browser = play.chromium.launch(executable_path=program, args=ARGUMENTS)
+        # turning icons keep a processor busy
+        browser.new_context = partial(browser.new_context, reduced_motion="reduce")
         yield browser
         browser.close()
 
