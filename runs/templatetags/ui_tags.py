@@ -312,15 +312,15 @@ def mistakes(
     said = said or _("Not saved.")
     forms = [form, *rows]
     wrong = [bound for one in forms for bound in one if one.errors.get(bound.name)]
-    message = [error for one in forms for error in one.non_field_errors()]
-    message += [error for bound in wrong if bound.is_hidden for error in bound.errors]
+    messages = [error for one in forms for error in one.non_field_errors()]
+    messages += [error for bound in wrong if bound.is_hidden for error in bound.errors]
     fields = [
         FieldErrorLink(capfirst(str(bound.label)), get_focus_id(bound))
         for bound in wrong
         if not bound.is_hidden
     ]
     has_any = any(one.errors for one in forms)
-    return {"said": said, "told": message, "fields": fields, "has_any": has_any}
+    return {"said": said, "messages": messages, "fields": fields, "has_any": has_any}
 
 
 def get_focus_id(bound: BoundField) -> str:

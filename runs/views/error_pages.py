@@ -15,6 +15,7 @@ from django.http import (
 )
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import is_valid_path
 from django.utils import translation
 
 logger = logging.getLogger(__name__)
@@ -45,10 +46,22 @@ class MethodNotAllowedPage:
             # Outside of the middleware that activates the language.
             language = getattr(request, "LANGUAGE_CODE", None)
             with translation.override(language or translation.get_language()):
-                page = render(request, "errors/button.html", status=405)
+                context = {"above": find_address_above(request.path_info)}
+                page = render(request, "errors/button.html", context, status=405)
             page.headers["Allow"] = response.headers["Allow"]
             return page
         return response
+
+
+def find_address_above(path: str) -> str:
+    """Return the nearest address above `path` that the site has; "/" if none."""
+    parts = path.strip("/").split("/")[:-1]
+    while parts:
+        address = f"/{'/'.join(parts)}/"
+        if is_valid_path(address):
+            return address
+        parts.pop()
+    return "/"
 
 
 class UnstorableValuePage:

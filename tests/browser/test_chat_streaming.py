@@ -454,7 +454,7 @@ def test_what_was_typed_is_gone_after_sign_out(browser, site):
 
 @pytest.mark.slow
 def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
-    with person(browser, site) as context:
+    with person(browser, site, reduced_motion="no-preference") as context:
         page = begun(context, site, "broken")
         received = listen(page)
         page.evaluate(SHIFTS)

@@ -1,5 +1,7 @@
 """Pages for what went wrong."""
 
+import re
+
 import pytest
 from django.db import OperationalError
 from django.test import Client
@@ -96,3 +98,20 @@ def test_opening_the_url_of_a_button_answers_405_with_a_page(client):
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
     assert "Nothing was changed" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "above"),
+    [
+        ("/runs/7/stop/", "/runs/7/"),
+        ("/approvals/allowances/3/revoke/", "/approvals/"),
+        ("/sign-out/", None),
+    ],
+)
+def test_the_page_for_the_url_of_a_button_links_to_the_page_above(
+    client, ann, address, above
+):
+    html = client.get(address).content.decode()
+
+    link = re.search(r'<a class="btn primary" href="([^"]+)">.*?</svg>([^<]+)', html)
+    assert link.groups() == ((above, "Open the page") if above else ("/", "Home"))

@@ -93,29 +93,29 @@
 
   // Show each error of the state at its field, and remove the previous ones.
   function mark() {
-    const told = new Map();
+    const problems = new Map();
     for (const one of state()?.querySelectorAll("[data-mistake]") ?? []) {
       const name = one.dataset.mistake;
-      told.set(name, [...(told.get(name) ?? []), one.textContent]);
+      problems.set(name, [...(problems.get(name) ?? []), one.textContent]);
     }
     for (const place of form.querySelectorAll("[id^=part-field-]")) {
       const name = place.id.slice("part-field-".length);
       place.querySelectorAll(".error").forEach((old) => old.remove());
       const help = place.querySelector(".help");
-      if (help) help.hidden = told.has(name);
+      if (help) help.hidden = problems.has(name);
       const input = place.querySelector("input, select, textarea");
       input?.removeAttribute("aria-invalid");
-      for (const text of told.get(name) ?? []) {
+      for (const text of problems.get(name) ?? []) {
         const error = document.createElement("p");
         error.className = "error field-error";
         error.textContent = text;
         place.append(error);
         input?.setAttribute("aria-invalid", "true");
       }
-      if (told.has(name)) place.closest("details")?.setAttribute("open", "");
+      if (problems.has(name)) place.closest("details")?.setAttribute("open", "");
     }
     const whole = document.getElementById("agent-whole");
-    const rest = told.get("") ?? [];
+    const rest = problems.get("") ?? [];
     whole.hidden = rest.length === 0;
     whole.querySelector("span").textContent = rest.join(" ");
   }

@@ -439,7 +439,9 @@
   });
   async function reportDecision(form) {
     const response = await fetch(form.dataset.decided);
-    if (response.status === 200) alertToast(await response.text());
+    if (!response.ok || response.redirected) return; // signed out
+    const words = await response.text();
+    if (words) alertToast(words);
   }
 
   // Text that is too long is refused before it is sent: the server rejects a large request.

@@ -117,7 +117,7 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
         )
         context = {
             "question": question,
-            "told": str(error),
+            "reason": str(error),
             "counts": count_open_decisions(request),
         }
         return render(request, "approvals/decided.html", context, status=409)
@@ -196,11 +196,11 @@ def approval_arguments(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def approval_decided(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Say who made a decision that this person was making; 204 if nobody else did."""
+    """Say who made a decision that this person was making; empty if nobody else did."""
     decision = get_visible_decision(request, pk)
     ended_by = decision.step.run.canceled_by if decision.answer == "withdrawn" else None
     if not decision.answer or request.user in (decision.by, ended_by):
-        return HttpResponse(status=204)
+        return HttpResponse(content_type="text/plain")
     text = _("%(tool)s: %(reason)s What you typed was not used.") % {
         "tool": decision.step.tool,
         "reason": AlreadyDecided(decision),

@@ -502,7 +502,7 @@ def test_a_sentence_for_the_operator_can_be_copied(client, ann):
     part = connect(client, make_provider(ann), **there)
 
     assert "AGENTSITE_PRIVATE_HOSTS=provider=10.0.0.7:8000" in part
-    assert 'data-copy="#provider-test-told"' in part
+    assert 'data-copy="#provider-test-result"' in part
 
 
 def test_private_agents_of_others_are_counted_and_not_named(client, ann):

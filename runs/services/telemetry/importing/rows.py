@@ -73,7 +73,7 @@ class PlannedRun:
         for span in self.spans:
             match get_span_kind(span):
                 case "model" if span.parent_id in requests:
-                    continue  # a library below the one that has told it already
+                    continue  # a library below the one that has reported it already
                 case "model":
                     self._add_call(span)
                 case "tool":
