@@ -180,7 +180,7 @@ class AlreadyDecided(RunsError):
         answer = decision.get_answer_display()
         by = decision.by
         if decision.answer == "withdrawn":
-            message = _("The run has ended. An answer is no longer needed.")
+            message = _("The run has ended, so no decision is needed.")
         elif by is None:
             message = _("Already answered: %(answer)s.") % {"answer": answer}
         else:

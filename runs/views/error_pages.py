@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -55,13 +56,8 @@ class MethodNotAllowedPage:
 
 def find_address_above(path: str) -> str:
     """Return the nearest address above `path` that the site has; "/" if none."""
-    parts = path.strip("/").split("/")[:-1]
-    while parts:
-        address = f"/{'/'.join(parts)}/"
-        if is_valid_path(address):
-            return address
-        parts.pop()
-    return "/"
+    parents = PurePosixPath("/", path.strip("/")).parents
+    return next(filter(is_valid_path, (f"{parent}/" for parent in parents)), "/")
 
 
 class UnstorableValuePage:

@@ -199,12 +199,12 @@ def approval_decided(request: HtmxRequest, pk: int) -> HttpResponse:
     """Say who made a decision that this person was making; empty if nobody else did."""
     decision = get_visible_decision(request, pk)
     ended_by = decision.step.run.canceled_by if decision.answer == "withdrawn" else None
-    if not decision.answer or request.user in (decision.by, ended_by):
-        return HttpResponse(content_type="text/plain")
-    text = _("%(tool)s: %(reason)s What you typed was not used.") % {
-        "tool": decision.step.tool,
-        "reason": AlreadyDecided(decision),
-    }
+    text = ""
+    if decision.answer and request.user not in (decision.by, ended_by):
+        text = _("%(tool)s: %(reason)s What you typed was not used.") % {
+            "tool": decision.step.tool,
+            "reason": AlreadyDecided(decision),
+        }
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 

@@ -72,14 +72,11 @@ def test_the_numbers_above_the_list_are_a_part(client, ann):
         ({"answer": "approved", "by": "ann"}, ""),
         ({"answer": "rejected", "by": "bob"}, "bob already answered this: Rejected."),
         ({"answer": "expired"}, "Already answered: Expired."),
-        (
-            {"answer": "withdrawn"},
-            "The run has ended. An answer is no longer needed.",
-        ),
+        ({"answer": "withdrawn"}, "The run has ended, so no decision is needed."),
         ({"answer": "withdrawn", "canceled_by": "ann"}, ""),
         (
             {"answer": "withdrawn", "canceled_by": "bob"},
-            "The run has ended. An answer is no longer needed.",
+            "The run has ended, so no decision is needed.",
         ),
     ],
 )
