@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driver.chromium import listen, signed_in
+from tests.browser.driver.chromium import listen, seen_by
 from tests.browser.site import running_site
 from tests.browser.test_first_agent import enter
 
@@ -16,15 +16,15 @@ import django
 django.setup()
 from django.contrib.auth.models import User
 from runs.models import Agent, Conversation
-from tests.make import make_call, make_decision, make_run, make_spec, make_step
+from tests.make import (
+    make_call, make_decision, make_run, make_spec, make_step, make_user)
 from tools.spec import ToolSpec
 city = {"type": "object", "properties": {
     "city": {"type": "string"}, "meal": {"enum": ["lunch", "dinner"]}}}
 tool = ToolSpec(name="book_table", description="", effect="side_effect",
                 args_schema=city | {"required": ["city"]})
 admin = User.objects.get(username="admin")
-if not User.objects.filter(username="ana").exists():
-    User.objects.create_superuser("ana", password="winter-2026")
+make_user("ana", is_superuser=True)
 agent = Agent.objects.filter(slug="travel-planner").get()
 chat = Conversation.objects.create(owner=admin, agent=agent, title="Tables")
 run = make_run(admin, agent=agent, status="awaiting_approval", conversation=chat,
@@ -102,18 +102,25 @@ def caret(field):
     )
 
 
-def approve_elsewhere(page, site, pk, by="admin"):
-    """Approve a call in another tab, or in the browser of another person."""
-    context = page.context if by == "admin" else page.context.browser.new_context()
-    other = (
-        context.new_page()
-        if by == "admin"
-        else signed_in(context, site.url, by, "winter-2026")
-    )
-    other.goto(f"{site.url}/approvals/{pk}/")
-    form_of(other, pk).locator("button[value=approve]").click()
-    expect(other.locator("#part-toasts")).to_contain_text("approved")
-    other.close() if by == "admin" else context.close()
+def approve_elsewhere(page, site, pk):
+    """Approve a call in another tab."""
+    other = page.context.new_page()
+    approve_in_inbox(other, site, pk)
+    other.close()
+
+
+def approve_as_ana(page, site, pk, **choices):
+    """Approve a call in the browser of another person."""
+    context = page.context.browser.new_context()
+    approve_in_inbox(seen_by(context, site.url, "ana"), site, pk, **choices)
+    context.close()
+
+
+def approve_in_inbox(page, site, pk, *, alike=False):
+    page.goto(f"{site.url}/approvals/{pk}/")
+    form_of(page, pk).locator("[name=alike]").set_checked(alike)
+    form_of(page, pk).locator("button[value=approve]").click()
+    expect(page.locator("#part-toasts")).to_contain_text("approved")
 
 
 def approve_edited(page, site, pk):
@@ -186,7 +193,7 @@ def test_a_call_that_is_decided_elsewhere_goes_although_it_is_edited(
     page.goto(site.url + path)
     edit_city(page, first, "Oslo")
 
-    approve_elsewhere(page, site, first, by="ana")
+    approve_as_ana(page, site, first)
 
     expect(form_of(page, first)).to_have_count(0)
     expect(form_of(page, second)).to_have_count(1)
@@ -210,7 +217,7 @@ def test_any_answer_that_is_not_used_is_reported(page, site, waiting, answer):
         form_of(page, first).locator("button[value=approve]").click()
         expect(form_of(page, first).locator(".errors")).to_contain_text("bracket")
 
-    approve_elsewhere(page, site, first, by="ana")
+    approve_as_ana(page, site, first)
 
     expect(form_of(page, first)).to_have_count(0)
     expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
@@ -243,6 +250,24 @@ def test_what_one_does_oneself_is_not_reported_as_done_elsewhere(
 
 
 @pytest.mark.slow
+def test_all_answers_that_one_decision_drops_are_reported(page, site, waiting):
+    run, _, first, second, third = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    edit_city(page, first, "Oslo")
+    page.locator(f"#approval-banner-{second} > summary").click()
+    form_of(page, second).locator("[name=reason]").fill("not in winter")
+
+    approve_as_ana(page, site, third, alike=True)
+
+    notice = (
+        "book_table: ana already answered this: Approved. What you typed was not used."
+    )
+    expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
+        f"{notice} {notice}"
+    )
+
+
+@pytest.mark.slow
 def test_a_later_decision_of_another_call_is_reported(page, site, waiting):
     run, _, first, second, _ = waiting
     page.goto(f"{site.url}/runs/{run}/")
@@ -253,7 +278,7 @@ def test_a_later_decision_of_another_call_is_reported(page, site, waiting):
     expect(form_of(page, second)).to_have_count(0)
     assert no_problem(page)
 
-    approve_elsewhere(page, site, first, by="ana")
+    approve_as_ana(page, site, first)
 
     expect(page.locator("#part-toasts [role=alert]")).to_contain_text(
         "ana already answered this"

@@ -435,13 +435,16 @@
     const isGone = ({ id }) => !document.getElementById(id);
     const gone = typedForms.filter(isGone);
     typedForms = typedForms.filter((form) => !isGone(form));
-    for (const form of gone) reportDecision(form).catch(() => {}); // the page is left
+    if (gone.length) reportDecisions(gone).catch(() => {}); // the page is left
   });
-  async function reportDecision(form) {
+  async function reportDecisions(forms) {
+    const notices = (await Promise.all(forms.map(fetchNotice))).filter(Boolean);
+    if (notices.length) alertToast(notices.join(" "));
+  }
+  async function fetchNotice(form) {
     const response = await fetch(form.dataset.decided);
-    if (!response.ok || response.redirected) return; // signed out
-    const words = await response.text();
-    if (words) alertToast(words);
+    const isSignedOut = response.redirected;
+    return response.ok && !isSignedOut ? response.text() : "";
   }
 
   // Text that is too long is refused before it is sent: the server rejects a large request.
