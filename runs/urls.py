@@ -199,7 +199,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/tag/", run_feedback.run_tag, name="run-tag"),
     path("runs/<int:pk>/comment/", run_feedback.run_comment, name="run-comment"),
     path(
-        "runs/<int:pk>/comment/<int:comment_pk>/delete/",
+        "runs/<int:pk>/comments/<int:comment_pk>/delete/",
         run_feedback.run_comment_delete,
         name="run-comment-delete",
     ),
@@ -342,7 +342,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("retention/", retention.retention, name="retention"),
     path("retention/preview/", retention.retention_preview, name="retention-preview"),
     path("retention/prune/", retention.retention_prune, name="retention-prune"),
-    path("retention/agents/", retention.agent_retention, name="agent-retention"),
+    path("retention/agents/add/", retention.agent_retention, name="agent-retention"),
     path(
         "retention/agents/<int:pk>/delete/",
         retention.agent_retention_delete,

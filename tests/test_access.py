@@ -16,6 +16,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.http import HttpResponse
 from django.test import Client
 
+from runs.views.error_pages import find_address_above
 from tests.every_address import Address, ask, list_addresses, render_nothing
 from tests.make import make_user
 from tests.world import make_world
@@ -106,6 +107,24 @@ def test_pages_that_others_share_are_shown(clients):
     }
 
     assert seen == dict.fromkeys(names, "o")
+
+
+def test_the_address_of_a_button_leads_to_no_other_button(clients, monkeypatch):
+    render_nothing(monkeypatch)
+    buttons = {
+        line.name
+        for line in expected_lines()
+        if line.get.endswith("m") and not line.name.startswith("api-")
+    }
+
+    seen = {
+        one.name: letter(ask(clients["admin"], "GET", find_address_above(one.path)))
+        for one in list_addresses()
+        if one.name in buttons
+    }
+
+    assert seen.keys() == buttons
+    assert [name for name, one in seen.items() if one == "m"] == []
 
 
 def test_no_form_is_accepted_from_another_site(clients, monkeypatch):

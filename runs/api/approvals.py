@@ -107,6 +107,7 @@ class ApprovalShape(Shape):
     reason: str
     for_the_whole_run: bool
     by: str | None
+    """Who answered, or ended the run first."""
     at: str | None
 
 

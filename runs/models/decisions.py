@@ -130,6 +130,7 @@ class Decision(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    """Who answered, or ended the run first."""
     at = models.DateTimeField(null=True)
 
     objects = DecisionQuerySet.as_manager()

@@ -179,8 +179,12 @@ class AlreadyDecided(RunsError):
         self.decision = decision
         answer = decision.get_answer_display()
         by = decision.by
-        if decision.answer == "withdrawn":
+        if decision.answer == "withdrawn" and by is None:
             message = _("The run has ended, so no decision is needed.")
+        elif decision.answer == "withdrawn":
+            message = _("%(name)s ended the run, so no decision is needed.") % {
+                "name": get_person_name(by)
+            }
         elif by is None:
             message = _("Already answered: %(answer)s.") % {"answer": answer}
         else:

@@ -44,6 +44,14 @@ from runs.models import Decision
 row = Decision.objects.get(pk={})
 print(json.dumps([row.answer, row.edited_input, row.reason]))
 """
+DECIDE_UNNOTICED = """
+import django
+django.setup()
+from django.contrib.auth.models import User
+from runs.models import Decision
+ana = User.objects.get(username="ana")
+Decision.objects.filter(pk={}).update(answer="approved", by=ana)
+"""
 SLOW_RESPONSES = """() => {
   const send = window.fetch;
   window.fetch = async (...request) => {
@@ -246,6 +254,22 @@ def test_what_one_does_oneself_is_not_reported_as_done_elsewhere(
     expect(form_of(page, third)).to_have_count(0)
 
     assert decided.value.text() == ""
+    assert no_problem(page)
+
+
+@pytest.mark.slow
+def test_an_answer_that_comes_too_late_is_reported_once(page, site, waiting):
+    run, _, first, _, _ = waiting
+    page.goto(f"{site.url}/runs/{run}/")
+    edit_city(page, first, "Oslo")
+    site.run("-c", DECIDE_UNNOTICED.format(first))
+
+    form_of(page, first).locator("button[value=approve]").click()
+
+    expect(page.locator("#run-banner [role=alert]")).to_contain_text(
+        "ana already answered this: Approved."
+    )
+    expect(form_of(page, first)).to_have_count(0)
     assert no_problem(page)
 
 

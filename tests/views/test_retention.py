@@ -26,7 +26,8 @@ def text(answer) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "preview/", "prune/", "agents/", "agents/1/delete/", "jobs/1/stop/"]
+    "path",
+    ["", "preview/", "prune/", "agents/add/", "agents/1/delete/", "jobs/1/stop/"],
 )
 def test_only_administrators_have_it(client, path):
     user = make_user("eve", is_staff=True)
@@ -114,7 +115,7 @@ def test_stops_a_job(client, root):
 def test_gives_an_agent_a_rule_of_its_own_and_removes_it(client, root):
     agent = make_agent(name="Desk")
     form = {"agent": agent.pk, "days": ""}
-    page = text(client.post("/retention/agents/", form, follow=True))
+    page = text(client.post("/retention/agents/add/", form, follow=True))
     assert "Desk</a>" in page
     assert "forever" in page
 
@@ -128,7 +129,7 @@ def test_says_which_field_of_an_agents_rule_is_wrong(client, root):
     agent = make_agent()
     form = {"agent": agent.pk, "days": "-4"}
 
-    page = text(client.post("/retention/agents/", form, follow=True))
+    page = text(client.post("/retention/agents/add/", form, follow=True))
 
     assert "Days: " in page
     assert not AgentRetention.objects.exists()

@@ -210,7 +210,7 @@ def _fail_run(decision: Decision, *, by: User, reason: str) -> None:
             ),
         )
         if moved:
-            close_open_steps(run)
+            close_open_steps(run, by=by.pk)
 
 
 def revoke_allowance(allowance: Allowance, *, by: User) -> bool:

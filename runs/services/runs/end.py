@@ -123,12 +123,14 @@ def requeue_run(run: Run, claim: ClaimedRun) -> None:
     transition(run, to=Run.Status.QUEUED, fence=claim.fence)
 
 
-def close_open_steps(run: Run) -> None:
+def close_open_steps(run: Run, *, by: int | None = None) -> None:
     """End the open steps of an ended run; mark those with an unknown outcome.
 
-    Its child runs end with it.
+    Its child runs end with it. `by` is the key of the user who ended the run; by
+    default that of who canceled it.
     """
-    seq, by = Run.objects.values_list("seq", "canceled_by").get(pk=run.pk)
+    seq, canceled_by = Run.objects.values_list("seq", "canceled_by").get(pk=run.pk)
+    by = by or canceled_by
     steps = AgentStep.objects.filter(run=run)
     changed: dict[str, Any] = {"changed_seq": seq}
     steps.filter(status=AgentStep.Status.STARTED, effect="side_effect").update(
@@ -138,7 +140,7 @@ def close_open_steps(run: Run) -> None:
         status=AgentStep.Status.UNKNOWN
     ).update(status=AgentStep.Status.CANCELED, **changed)
     Decision.objects.filter(step__run=run, answer="").update(
-        answer=Decision.Answer.WITHDRAWN, at=Now()
+        answer=Decision.Answer.WITHDRAWN, by=by, at=Now()
     )
     cancel_children(run, by=by)
 

@@ -58,6 +58,7 @@ def resume_run(
             output=None,
             output_log="",
             cancel_requested_at=None,
+            canceled_by=None,
             indexed=False,
         )
         if not resumed:

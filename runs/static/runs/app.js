@@ -428,8 +428,10 @@
   const isRefused = (form) => form?.querySelector(".errors, [aria-invalid=true]");
   const isAnswered = (form) => isRefused(form) || [...form.elements].some(isChanged);
   let typedForms = [];
-  document.addEventListener("htmx:before:swap", () => {
-    typedForms = [...document.querySelectorAll(ANSWERS)].filter(isAnswered);
+  document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
+    const isOther = (form) => form !== ctx?.sourceElement; // its response says what happened
+    const forms = [...document.querySelectorAll(ANSWERS)];
+    typedForms = forms.filter((form) => isOther(form) && isAnswered(form));
   });
   document.addEventListener("htmx:after:swap", () => {
     const isGone = ({ id }) => !document.getElementById(id);

@@ -198,9 +198,8 @@ def approval_arguments(request: HtmxRequest, pk: int) -> HttpResponse:
 def approval_decided(request: HtmxRequest, pk: int) -> HttpResponse:
     """Say who made a decision that this person was making; empty if nobody else did."""
     decision = get_visible_decision(request, pk)
-    ended_by = decision.step.run.canceled_by if decision.answer == "withdrawn" else None
     text = ""
-    if decision.answer and request.user not in (decision.by, ended_by):
+    if decision.answer and decision.by != request.user:
         text = _("%(tool)s: %(reason)s What you typed was not used.") % {
             "tool": decision.step.tool,
             "reason": AlreadyDecided(decision),

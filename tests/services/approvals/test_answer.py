@@ -158,7 +158,7 @@ def test_failing_the_run_closes_its_other_steps():
     statuses = list(run.steps.values_list("status", flat=True))
     other.refresh_from_db()
     assert statuses == ["unknown", "canceled", "canceled"]
-    assert other.answer == "withdrawn"
+    assert (other.answer, other.by) == ("withdrawn", run.owner)
     planned.refresh_from_db()
     run.refresh_from_db()
     assert planned.changed_seq == run.seq

@@ -50,11 +50,11 @@ def test_closes_what_was_open():
     step = make_step(run, status="awaiting_approval", effect="side_effect")
     question = make_decision(step)
 
-    cancel_run(run)
+    cancel_run(run, by=run.owner)
     step.refresh_from_db()
     question.refresh_from_db()
     assert step.status == "canceled"
-    assert question.answer == "withdrawn"
+    assert (question.answer, question.by) == ("withdrawn", run.owner)
 
 
 def test_says_that_the_outcome_of_a_side_effect_is_unknown():

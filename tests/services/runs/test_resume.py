@@ -1,6 +1,7 @@
 """Continuing a stopped or failed run."""
 
 import pytest
+from django.utils import timezone
 
 from runs.models import Resume, Run
 from runs.services.errors import CannotResume
@@ -21,6 +22,16 @@ def test_puts_the_run_back_into_the_queue_and_keeps_its_steps(status):
     resume = Resume.objects.get(run=run)
     assert (resume.at_index, resume.at_number) == (1, 1)
     assert run.steps.count() == 1
+
+
+def test_forgets_who_tried_to_stop_the_run():
+    run = make_run(status="failed", cancel_requested_at=timezone.now())
+    Run.objects.update(canceled_by=run.owner)
+
+    resume_run(run, by=run.owner)
+
+    run.refresh_from_db()
+    assert (run.cancel_requested_at, run.canceled_by) == (None, None)
 
 
 @pytest.mark.parametrize("status", ["succeeded", "canceled", "running", "queued"])

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from django.contrib.auth.models import Group
 
-from runs.models import AgentStep, Allowance, Decision, Run
+from runs.models import AgentStep, Allowance, Decision
 from tests.html import Fields
 from tests.make import make_decision, make_run, make_step, make_tool, make_user
 
@@ -73,10 +73,10 @@ def test_the_numbers_above_the_list_are_a_part(client, ann):
         ({"answer": "rejected", "by": "bob"}, "bob already answered this: Rejected."),
         ({"answer": "expired"}, "Already answered: Expired."),
         ({"answer": "withdrawn"}, "The run has ended, so no decision is needed."),
-        ({"answer": "withdrawn", "canceled_by": "ann"}, ""),
+        ({"answer": "withdrawn", "by": "ann"}, ""),
         (
-            {"answer": "withdrawn", "canceled_by": "bob"},
-            "The run has ended, so no decision is needed.",
+            {"answer": "withdrawn", "by": "bob"},
+            "bob ended the run, so no decision is needed.",
         ),
     ],
 )
@@ -88,7 +88,6 @@ def test_says_who_else_made_the_decision_that_one_was_making(
     decision.answer = fields.get("answer", "")
     decision.by = people[fields.get("by")]
     decision.save()
-    Run.objects.update(canceled_by=people[fields.get("canceled_by")])
 
     response = client.get(f"/approvals/{decision.pk}/decided/")
 

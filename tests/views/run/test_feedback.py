@@ -156,11 +156,11 @@ def test_only_its_author_and_administrators_delete_a_comment(client, run):
         RunComment.objects.create(run=run, author=author, text="x")
         for author in (other, other)
     )
-    client.post(f"/runs/{run.pk}/comment/{first.pk}/delete/")
+    client.post(f"/runs/{run.pk}/comments/{first.pk}/delete/")
     assert RunComment.objects.count() == 2
 
     client.force_login(boss)
-    client.post(f"/runs/{run.pk}/comment/{second.pk}/delete/")
+    client.post(f"/runs/{run.pk}/comments/{second.pk}/delete/")
 
     assert list(RunComment.objects.all()) == [first]
 
@@ -170,7 +170,8 @@ def test_a_deleted_comment_is_restored_once_by_its_undo(client, ann, run, header
     comment = RunComment.objects.create(run=run, author=ann, text="<b>kept</b>")
 
     url = f"/runs/{run.pk}/comment/"
-    deleted = client.post(f"{url}{comment.pk}/delete/", headers=headers, follow=True)
+    delete_url = f"/runs/{run.pk}/comments/{comment.pk}/delete/"
+    deleted = client.post(delete_url, headers=headers, follow=True)
     undo = re.search('name="restore" value="([^"]+)"', deleted.text)
     assert "Comment deleted." in deleted.text
     assert not RunComment.objects.exists()
