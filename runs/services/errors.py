@@ -177,21 +177,18 @@ class AlreadyDecided(RunsError):
     def __init__(self, decision: "Decision") -> None:
         decision.refresh_from_db()
         self.decision = decision
-        answer = decision.get_answer_display()
-        by = decision.by
-        if decision.answer == "withdrawn" and by is None:
-            message = _("The run has ended, so no decision is needed.")
+        words = {
+            "answer": decision.get_answer_display(),
+            "name": get_person_name(decision.by) if decision.by else "",
+        }
+        if decision.answer == "withdrawn" and decision.by:
+            message = _("%(name)s ended the run, so no decision is needed.") % words
         elif decision.answer == "withdrawn":
-            message = _("%(name)s ended the run, so no decision is needed.") % {
-                "name": get_person_name(by)
-            }
-        elif by is None:
-            message = _("Already answered: %(answer)s.") % {"answer": answer}
+            message = _("The run has ended, so no decision is needed.")
+        elif decision.by:
+            message = _("%(name)s already answered this: %(answer)s.") % words
         else:
-            message = _("%(name)s already answered this: %(answer)s.") % {
-                "name": get_person_name(by),
-                "answer": answer,
-            }
+            message = _("Already answered: %(answer)s.") % words
         super().__init__(message)
 
 

@@ -175,6 +175,14 @@ class ExperimentFigures(FrozenModel):
     calls_not_recorded: int = 0
     """Replayed calls that were not made, because the recording has no answer."""
 
+    @property
+    def has_failures(self) -> bool:
+        return any(one.failed for one in self.candidates)
+
+    @property
+    def has_unscored_runs(self) -> bool:
+        return any(one.not_scored for one in self.candidates)
+
 
 class CellFigures(NamedTuple):
     """The columns of a cell that count."""

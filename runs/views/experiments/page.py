@@ -85,10 +85,10 @@ class CandidateLine(NamedTuple):
 
 
 class EvaluatorLine(NamedTuple):
-    """An evaluator, and its figures for each candidate."""
+    """An evaluator, and its figures by the letters of the candidates."""
 
     name: str
-    figures: list[EvaluatorFigures | None]
+    figures: dict[str, EvaluatorFigures | None]
 
 
 class TagLine(NamedTuple):
@@ -342,7 +342,10 @@ def build_evaluator_lines(
     return [
         EvaluatorLine(
             revision.evaluator.name,
-            [found.get((one.pk, revision.pk)) for one in candidates],
+            {
+                LETTERS[one.position]: found.get((one.pk, revision.pk))
+                for one in candidates
+            },
         )
         for revision in revisions.order_by("evaluator__name")
     ]
