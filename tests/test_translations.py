@@ -6,6 +6,8 @@ from pathlib import Path
 import polib
 import pytest
 
+from tests.test_wording import texts_of_code
+
 LOCALES = Path(__file__).parent.parent / "agentsite" / "locale"
 CATALOGS = sorted(LOCALES.glob("*/LC_MESSAGES/*.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
@@ -25,6 +27,25 @@ def test_each_message_is_translated_with_its_placeholders(path):
             wrong.append(entry.msgid)
 
     assert wrong == []
+
+
+def test_each_marked_text_of_the_code_is_in_a_catalog():
+    """Texts that `update_translations` does not find stay English: in an f-string."""
+    entries = [entry for path in CATALOGS for entry in polib.pofile(str(path))]
+    known = {
+        text
+        for entry in entries
+        if not entry.obsolete
+        for text in (entry.msgid, entry.msgid_plural, entry.msgctxt)
+    }
+
+    missing = [
+        text
+        for text in texts_of_code()
+        if ".py:" in text.place and text.words not in known
+    ]
+
+    assert missing == []
 
 
 def test_there_are_catalogs():

@@ -103,7 +103,8 @@ def texts_of_python(path: Path) -> Iterator[Text]:
         called = getattr(node.func, "id", getattr(node.func, "attr", ""))
         if called not in GETTEXT_NAMES:
             continue
-        for argument in node.args:
+        count = 2 if called.startswith("ng") else None  # a lazy one names its number
+        for argument in node.args[:count]:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield Text(f"{name_of(path)}:{node.lineno}", argument.value)
 

@@ -84,7 +84,6 @@ class AnnotationQueueForm(_ModelForm):
         mine = Dataset.objects.editable_by(queue.owner)
         offered = mine.filter(Q(archived_at=None) | Q(pk=queue.dataset_id))
         datasets.queryset = offered.order_by("name")
-        datasets.empty_label = _("None")
         people: Any = self.fields["people_per_run"]
         people.min_value, people.max_value = 1, MAX_PEOPLE
         people.widget.attrs |= {"min": 1, "max": MAX_PEOPLE}

@@ -74,8 +74,6 @@ class ScoringRuleForm(_ModelForm):
             kept = Q(pk__in=rows.values("pk")) | Q(pk__in=selected[name])
             field.queryset = rows.model.objects.filter(kept).order_by("name")
             field.label_from_instance = name_choice
-            if not field.required:
-                field.empty_label = _("None")
         style_widgets(self)
         self.fields["evaluators"].error_messages["required"] = _(
             "Select at least one evaluator."

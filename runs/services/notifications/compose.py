@@ -84,7 +84,9 @@ def _compose_decision(notification: Notification, user: User) -> MailText | None
                 "whether the call happened."
             )
             % names
-            + f"\n\n{_('Decide after you sign in:')}\n{page}",
+            + "\n\n"
+            + _("Decide after you sign in:")
+            + f"\n{page}",
         )
     link = build_approval_link_url(create_approval_link(decision, user))
     return MailText(

@@ -52,7 +52,7 @@ def chat_export_markdown(request: HtmxRequest, slug: str, pk: int) -> HttpRespon
     }
     parts = [f"# {mask_title(conversation, turns)}", facts % values]
     for turn in turns:
-        parts += [f"**{_('You')}**", turn.question]
+        parts += ["**" + _("You") + "**", turn.question]
         parts += [f"**{conversation.agent.name}**", format_exported_answer(turn)]
     text = "\n\n".join(parts) + "\n"
     body = text.encode("utf-8", "replace")

@@ -60,7 +60,7 @@ def build_raw_request(
         )
     if sent.url and provider is not None and not may_see_provider(run, provider):
         head = f"{sent.method} {HIDDEN_ADDRESS}"
-        note = f"{note} {_('The address of the provider is hidden.')}"
+        note += " " + _("The address of the provider is hidden.")
     else:
         head = format_head(sent)
         note = f"{note} {_note_format(provider, sent)}"

@@ -46,7 +46,7 @@ def convert_http_tool(
     if given.get("authentication") in SECRETS:
         skipped.append(
             skip_setting(
-                f"{name}: {_('credential')}",
+                f"{name}: " + _("credential"),
                 reason=_("Select a credential on the page of the tool."),
             )
         )
