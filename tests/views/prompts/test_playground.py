@@ -1,5 +1,7 @@
 """The playground: columns of messages, their variables, their results."""
 
+import re
+
 import pytest
 
 from runs.engine.types import AgentSpec, ModelSettings, PromptSpec
@@ -132,6 +134,18 @@ def test_gives_the_fields_of_the_variables_as_one_types(client, ann):
 
     assert part.strip().startswith('<section class="card" id="playground-variables"')
     assert "北京" in part
+
+
+def test_the_question_comes_before_the_other_variables(client, ann):
+    provider = make_provider(ann)
+    texts = ["Only {city} and {lang}.", "{input}"]
+
+    page = client.post(
+        "/playground/", typed(provider, do="add-1", **{"c1-text": texts})
+    )
+
+    names = re.findall(r'name="(input|in-city|in-lang)"', page.content.decode())
+    assert names == ["input", "in-city", "in-lang"]
 
 
 def test_a_variable_that_left_the_messages_is_not_asked_for(client, ann):
