@@ -212,7 +212,7 @@ AXES_FAILURE_LIMIT = ENV.agentsite_sign_in_attempts
 AXES_LOCKOUT_PARAMETERS = ["ip_address"]  # a name is not locked: anyone knows some
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_LOCKOUT_CALLABLE = "runs.views.people.sign_in_locked"
+AXES_LOCKOUT_CALLABLE = "runs.views.accounts.sign_in_locked"
 AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"  # strangers fill no table
 AXES_CACHE = "sign-in"
 AXES_VERBOSE = AXES_ENABLE_ADMIN = False

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from runs.views.people import admin_sign_in
+from runs.views.accounts import admin_sign_in
 
 urlpatterns = [
     path("admin/login/", admin_sign_in, name="admin-sign-in"),  # instead of Django's

@@ -8,10 +8,10 @@ from django.views.i18n import JavaScriptCatalog
 from runs.api.reference import reference
 from runs.openai import code_page
 from runs.views import (
+    accounts,
     health,
     metrics,
     notifications,
-    people,
     restore,
     retention,
     webhooks,
@@ -65,6 +65,8 @@ from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
 from runs.views.providers import page as providers
 from runs.views.providers import provider_models
+from runs.views.rules import rules
+from runs.views.rules.scored_runs import scored_run_list
 from runs.views.run import children as run_children
 from runs.views.run import feedback as run_feedback
 from runs.views.run import page as run_page
@@ -83,8 +85,6 @@ from runs.views.run_list import page as run_list
 from runs.views.run_list import saved_filters
 from runs.views.schedules import form as schedule_form
 from runs.views.schedules import page as schedules
-from runs.views.scoring import rules
-from runs.views.scoring.scored_runs import scored_run_list
 from runs.views.search import page as search
 from runs.views.telemetry.receive import receive_traces
 from runs.views.tools.bulk_actions import tool_choices
@@ -133,10 +133,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("first-steps/hide/", first_steps.hide_first_steps, name="hide-first-steps"),
     path("search/", search.search, name="search"),
     path("shortcuts/", search.shortcut_list, name="shortcut-list"),
-    path("sign-in/", people.sign_in, name="sign-in"),
-    path("sign-out/", people.sign_out, name="sign-out"),
-    path("login/<str:token>/", people.login_link, name="login-link"),
-    path("account/password/", people.set_password, name="set-password"),
+    path("sign-in/", accounts.sign_in, name="sign-in"),
+    path("sign-out/", accounts.sign_out, name="sign-out"),
+    path("login/<str:token>/", accounts.login_link, name="login-link"),
+    path("account/password/", accounts.set_password, name="set-password"),
     path(
         "account/notifications/",
         notifications.notification_settings,
@@ -148,16 +148,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="notification-test",
     ),
     path("approve/<str:token>/", notifications.approval_link, name="approve-by-link"),
-    path("account/tokens/", people.token_list, name="token-list"),
-    path("account/tokens/<int:pk>/renew/", people.token_renew, name="token-renew"),
-    path("account/tokens/<int:pk>/revoke/", people.token_revoke, name="token-revoke"),
-    path("preferences/language/", people.set_language, name="set-language"),
+    path("account/tokens/", accounts.token_list, name="token-list"),
+    path("account/tokens/<int:pk>/renew/", accounts.token_renew, name="token-renew"),
+    path("account/tokens/<int:pk>/revoke/", accounts.token_revoke, name="token-revoke"),
+    path("preferences/language/", accounts.set_language, name="set-language"),
     path(
         "jsi18n/",
         login_not_required(cache_control(max_age=3600)(JavaScriptCatalog.as_view())),
         name="script-translations",
     ),
-    path("preferences/theme/", people.set_theme, name="set-theme"),
+    path("preferences/theme/", accounts.set_theme, name="set-theme"),
     path("runs/<int:pk>/", run_page.run_detail, name="run-detail"),
     path("runs/<int:pk>/fork/", run_fork.run_fork, name="run-fork"),
     path("runs/<int:pk>/fork/<int:number>/", run_fork.run_fork, name="run-fork"),
@@ -227,8 +227,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("live/runs/<int:pk>/", run_page.run_live, name="run-live"),
     path("live/turns/<slug:key>/", turn_parts.turn_live, name="turn-live"),
     path("runs/<int:pk>/asks/", turn_parts.turn_asks, name="turn-asks"),
-    path("live/me/", people.live_me, name="live-me"),
-    path("parts/health/", people.health_part, name="health-part"),
+    path("live/me/", accounts.live_me, name="live-me"),
+    path("parts/health/", accounts.health_part, name="health-part"),
     path("runs/compare/", run_compare.run_compare, name="run-compare"),
     path("runs/", run_list.run_list, name="run-list"),
     path("runs/groups/", run_list.run_groups, name="run-groups"),

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from runs.models import Agent, Evaluator, Run, ScoringRule
-from runs.services.scoring.score_runs import advance_scoring_rule, claim_scoring_rule
+from runs.services.rules.score_runs import advance_scoring_rule, claim_scoring_rule
 from runs.services.search.index_runs import index_runs
 from tests.annotation import make_ended_run
 from tests.experiments import make_revision

@@ -63,7 +63,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.gates.edit import GatePlan, save_gate
-from runs.services.scoring.score_runs import advance_scoring_rule
+from runs.services.rules.score_runs import advance_scoring_rule
 from runs.services.search.index_runs import index_runs
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import compute_spec_digest, dump_spec, get_or_create_spec

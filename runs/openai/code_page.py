@@ -31,7 +31,7 @@ from runs.services.runs.start import freeze_version, start_run
 from runs.services.search.human_waits import get_work_seconds
 from runs.services.spec.freeze import variables_of_agent
 from runs.ui.code_colors import CodeColors
-from runs.views.people import pop_new_token
+from runs.views.accounts import pop_new_token
 from runs.whole_number import parse_whole_number
 
 MAX_VERSIONS = 50

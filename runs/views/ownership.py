@@ -84,7 +84,7 @@ def user_erase(request: HtmxRequest, pk: int) -> HttpResponse:
             messages.success(request, text % {"user": user.username})
             return redirect("retention")
     context = {"owner": user, "form": form, "plan": plan_erasure(user)}
-    return render(request, "people/erase.html", context)
+    return render(request, "accounts/erase.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -116,4 +116,4 @@ def user_ownership(request: HtmxRequest, pk: int) -> HttpResponse:
         "shared": list_shared_uses(user),
         "has_moved_rows": any(each.is_moved for each in rows),
     }
-    return render(request, "people/ownership.html", context)
+    return render(request, "accounts/ownership.html", context)

@@ -13,7 +13,7 @@ from runs.forms.accounts import TokenForm
 from runs.htmx import HtmxRequest
 from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.ui.list_search import get_search_text, search_rows
-from runs.views.people import NEW_TOKEN_KEY, pop_new_token, report_renewal
+from runs.views.accounts import NEW_TOKEN_KEY, pop_new_token, report_renewal
 from tools.accounts.service_account import is_service_account
 from tools.admin.grantable import may_change_account
 from tools.secrets import seal
@@ -51,7 +51,7 @@ def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
         "tokens": search_rows(list_own_tokens(user), query, "name"),
         "q": query,
     }
-    return render(request, "people/user_tokens.html", context)
+    return render(request, "accounts/user_tokens.html", context)
 
 
 def get_new_token_key(pk: int) -> str:

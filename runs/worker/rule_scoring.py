@@ -3,7 +3,7 @@
 import threading
 
 from runs.models import ScoringRule
-from runs.services.scoring.score_runs import (
+from runs.services.rules.score_runs import (
     advance_scoring_rule,
     claim_scoring_rule,
     may_take_long,

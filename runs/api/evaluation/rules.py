@@ -22,19 +22,19 @@ from runs.api.problems import form_problem, not_found
 from runs.api.queries import Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
-from runs.forms.scoring.rule import ScoringRuleForm
+from runs.forms.rules.rule import ScoringRuleForm
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.serializers import Json, format_timestamp
-from runs.services.scoring.figures import (
+from runs.services.rules.figures import (
     load_rule_totals,
     load_scores_by_day,
     load_scores_by_version,
 )
-from runs.services.scoring.manage_rule import (
+from runs.services.rules.manage_rule import (
     delete_scoring_rule,
     set_scoring_rule_enabled,
 )
-from runs.services.scoring.score_runs import list_unavailable_evaluators
+from runs.services.rules.score_runs import list_unavailable_evaluators
 
 Slugs = Annotated[list[str], Field(min_length=1, max_length=50)]
 Amount = Annotated[Decimal, Field(strict=False)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runs.services.scoring.figures import DayScores
+from runs.services.rules.figures import DayScores
 
 BAR_HEIGHT = 100.0
 """Of the highest bar of the chart, in its own units."""

@@ -14,7 +14,7 @@ from runs.services.experiments.version_rates import (
     load_version_rates,
 )
 from runs.services.gates.state import get_gate
-from runs.services.scoring.figures import (
+from runs.services.rules.figures import (
     VersionScores,
     load_scores_by_day,
     load_scores_by_version,

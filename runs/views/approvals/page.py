@@ -32,6 +32,7 @@ from runs.services.errors import (
 from runs.ui.list_of_run import keep_list
 from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.reveal_invisible import dump_readable_json
+from runs.views.accounts import get_safe_next_url
 from runs.views.approvals.details import (
     DecisionDetail,
     DecisionRow,
@@ -41,7 +42,6 @@ from runs.views.approvals.details import (
     select_decision_relations,
 )
 from runs.views.approvals.refused import keep_refused_answer
-from runs.views.people import get_safe_next_url
 from runs.whole_number import parse_whole_number
 
 MAX_LISTED = 100

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.models import Agent, Run, ScoringRule
-from runs.services.scoring.figures import AgentScores, load_scores_by_agent
+from runs.services.rules.figures import AgentScores, load_scores_by_agent
 from runs.services.search.slot_figures import AgentModelSums, RunSums
 from runs.ui.error_labels import get_error_label
 from runs.ui.format import (

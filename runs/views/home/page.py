@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.health.workers import get_worker_health, has_live_worker
-from runs.services.scoring.figures import load_scores_by_day, load_scores_by_rule
+from runs.services.rules.figures import load_scores_by_day, load_scores_by_rule
 from runs.services.search.slot_figures import (
     PendingRun,
     RunSums,

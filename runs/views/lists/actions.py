@@ -33,14 +33,14 @@ from runs.services.annotation.queued_runs import remove_queued_run
 from runs.services.conversations.messages import update_all_branches
 from runs.services.experiments.control import stop_experiment
 from runs.services.hooks.manage import delete_hook, set_hook_enabled
+from runs.services.rules.manage_rule import (
+    delete_scoring_rule,
+    set_scoring_rule_enabled,
+)
 from runs.services.schedules.save import (
     delete_schedule,
     pause_schedule,
     resume_schedule,
-)
-from runs.services.scoring.manage_rule import (
-    delete_scoring_rule,
-    set_scoring_rule_enabled,
 )
 from runs.services.webhooks.manage import delete_webhook, set_webhook_enabled
 

@@ -38,7 +38,7 @@ from tools.secrets import SecretUnreadable, seal, unseal
 class SignInView(LoginView):
     """Name and password; attempts at an account are in the audit log."""
 
-    template_name = "people/sign_in.html"
+    template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
@@ -103,7 +103,7 @@ def sign_in_locked(
         minutes,
     )
     context = {"form": SignInForm(request), "problem": problem % {"count": minutes}}
-    response = render(request, "people/sign_in.html", context, status=429)
+    response = render(request, "accounts/sign_in.html", context, status=429)
     response["Retry-After"] = str(seconds)
     return response
 
@@ -136,9 +136,9 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
             login(request, user, backend=LOGIN_BACKEND)
             record_sign_in(request, user)
             return redirect(get_first_page(user))
-        return render(request, "people/login_link.html", {"is_usable": False})
+        return render(request, "accounts/login_link.html", {"is_usable": False})
     context = {"is_usable": is_valid_login_link(token)}
-    return render(request, "people/login_link.html", context)
+    return render(request, "accounts/login_link.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -151,7 +151,7 @@ def set_password(request: HtmxRequest) -> HttpResponse:
         update_session_auth_hash(request, request.user)
         messages.success(request, _("Password saved."))
         return redirect("set-password")
-    return render(request, "people/password.html", {"form": form})
+    return render(request, "accounts/password.html", {"form": form})
 
 
 @require_http_methods(["GET", "POST"])
@@ -172,7 +172,7 @@ def token_list(request: HtmxRequest) -> HttpResponse:
         "actions": ["revoke"],
         "next": request.POST.get("next", ""),
     }
-    return render(request, "people/tokens.html", context)
+    return render(request, "accounts/tokens.html", context)
 
 
 def redirect_to_tokens(request: HtmxRequest) -> HttpResponse:

@@ -9,9 +9,9 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.forms.scoring.rule import ScoringRuleForm
+from runs.forms.rules.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
-from runs.services.scoring import manage_rule
+from runs.services.rules import manage_rule
 from runs.time_zone import ZONE_COOKIE
 from tests.annotation import make_queue
 from tests.experiments import make_revision

@@ -24,15 +24,15 @@ from runs.services.annotation.agreement import load_queue_agreement
 from runs.services.errors import ScoringPostponed
 from runs.services.evaluation import score_run
 from runs.services.evaluation.score_run import load_evaluation_record
-from runs.services.runs.delete import delete_runs
-from runs.services.scoring import score_runs
-from runs.services.scoring.score_runs import (
+from runs.services.rules import score_runs
+from runs.services.rules.score_runs import (
     advance_scoring_rule,
     claim_scoring_rule,
     list_rule_revisions,
     score_selected_run,
     store_run_scores,
 )
+from runs.services.runs.delete import delete_runs
 from runs.services.search.index_runs import index_runs
 from runs.services.search.scoring_sample import compute_lot
 from runs.services.webhooks.payload import build_delivery_body

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run, ScoredRun, ScoringRule
-from runs.services.scoring.figures import filter_shown_days
+from runs.services.rules.figures import filter_shown_days
 from runs.ui.list_search import encode_query, get_search_text, search_rows
 from runs.views.run_list.filters import parse_end, parse_time
 

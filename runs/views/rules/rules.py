@@ -6,25 +6,25 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from runs.forms.scoring.rule import ScoringRuleForm
+from runs.forms.rules.rule import ScoringRuleForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent, ScoringRule
-from runs.services.scoring.figures import (
+from runs.services.rules.figures import (
     count_scored_runs,
     load_rule_totals,
     load_scores_by_day,
     load_scores_by_version,
 )
-from runs.services.scoring.manage_rule import (
+from runs.services.rules.manage_rule import (
     delete_scoring_rule,
     set_scoring_rule_enabled,
 )
-from runs.services.scoring.score_runs import list_unavailable_evaluators
+from runs.services.rules.score_runs import list_unavailable_evaluators
 from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.page import render_list
-from runs.views.scoring.scored_runs import build_scored_runs_context
+from runs.views.rules.scored_runs import build_scored_runs_context
 from runs.whole_number import parse_whole_number
 
 

@@ -35,7 +35,7 @@ from runs.services.evaluation.judge_requests import (
     store_judge_requests,
 )
 from runs.services.evaluation.score_run import build_score_columns, score_run
-from runs.services.scoring.send_on import send_failing_run
+from runs.services.rules.send_on import send_failing_run
 from runs.store.database_clock import db_time_from_now, read_database_time
 from tools.text.translatable import translatable
 
