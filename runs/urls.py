@@ -59,7 +59,7 @@ from runs.views.home import page as home
 from runs.views.hooks import form as hook_form
 from runs.views.hooks import page as hooks
 from runs.views.hooks.receive import hook_receive
-from runs.views.lists import actions, choices
+from runs.views.lists import actions, selection
 from runs.views.ownership import user_erase, user_ownership
 from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
@@ -77,7 +77,7 @@ from runs.views.run_actions import rerun as run_again
 from runs.views.run_actions import resume as run_resume
 from runs.views.run_actions import share as run_share
 from runs.views.run_actions.read_only import run_read_only
-from runs.views.run_list import bulk_actions as run_choices
+from runs.views.run_list import bulk_actions as run_bulk
 from runs.views.run_list import columns as run_list_columns
 from runs.views.run_list import export as run_export
 from runs.views.run_list import neighbors as run_neighbors
@@ -87,7 +87,7 @@ from runs.views.schedules import form as schedule_form
 from runs.views.schedules import page as schedules
 from runs.views.search import page as search
 from runs.views.telemetry.receive import receive_traces
-from runs.views.tools.bulk_actions import tool_choices
+from runs.views.tools.bulk_actions import tool_selection
 from runs.views.usage import page as usage
 from runs.views.user_tokens import (
     user_token_renew,
@@ -106,18 +106,18 @@ definition_urls: list[URLPattern | URLResolver] = [
     )
 ]
 
-choice_urls: list[URLPattern | URLResolver] = [
+selection_urls: list[URLPattern | URLResolver] = [
     path(
-        f"{noun}s/chosen/",
-        choices.row_choices,
+        f"{noun}s/selected/",
+        selection.row_selection,
         {"noun": noun},
-        name=f"{noun}-choices",
+        name=f"{noun}-selection",
     )
     for noun in actions.LISTS
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    *choice_urls,
+    *selection_urls,
     path("healthz", health.health, name="health"),
     path("readyz", health.readiness, name="readiness"),
     path("metrics", metrics.metrics, name="metrics"),
@@ -234,7 +234,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/groups/", run_list.run_groups, name="run-groups"),
     path("runs/figures/", run_list.run_figures, name="run-figures"),
     path("runs/columns/", run_list_columns.run_columns, name="run-columns"),
-    path("runs/chosen/", run_choices.run_choices, name="run-choices"),
+    path("runs/selected/", run_bulk.run_selection, name="run-selection"),
     path("runs/export/", run_export.run_export, name="run-export"),
     path(
         "runs/filters/new/",
@@ -354,8 +354,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="deletion-job-stop",
     ),
     path("agents/", agent_list.agent_list, name="agent-list"),
-    path("agents/chosen/", agent_bulk.agent_choices, name="agent-choices"),
-    path("tool-choices/", tool_choices, name="tool-choices"),
+    path("agents/selected/", agent_bulk.agent_selection, name="agent-selection"),
+    path("tool-selection/", tool_selection, name="tool-selection"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),
     path("tool-files/import/", tool_files.tool_import, name="tool-import"),
     path("agents/new/", agent_form.agent_create, name="agent-create"),

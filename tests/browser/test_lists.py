@@ -43,7 +43,7 @@ def test_enter_on_a_box_asks_before_it_removes(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/queues/1/")
-    rows = page.locator("#queued-run-choices tbody tr")
+    rows = page.locator("#queued-run-selection tbody tr")
     count = rows.count()
     rows.nth(2).locator("td.sel input").check()
 
@@ -60,8 +60,8 @@ def test_a_page_and_a_range_are_selected_archived_and_restored(browser, lived_in
     page = signed_in(context, lived_in.url, "admin", "admin")
     received = listen(page)
     page.goto(f"{lived_in.url}/tools/")
-    boxes = page.locator("#tool-choices td.sel input")
-    chosen = page.locator("#tool-choices td.sel input:checked")
+    boxes = page.locator("#tool-selection td.sel input")
+    chosen = page.locator("#tool-selection td.sel input:checked")
     every = page.get_by_label("Select all on this page").first
     count = boxes.count()
 
@@ -92,8 +92,8 @@ def test_keys_move_through_a_list_select_and_open_rows(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/tools/")
-    links = page.locator("#tool-choices tbody tr td.fill > a")
-    chosen = page.locator("#tool-choices td.sel input:checked")
+    links = page.locator("#tool-selection tbody tr td.fill > a")
+    chosen = page.locator("#tool-selection td.sel input:checked")
 
     for key in ("j", "j", "j", "k", "x"):
         page.keyboard.press(key)

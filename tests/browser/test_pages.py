@@ -113,14 +113,14 @@ def test_times_are_in_the_viewers_zone(browser, lived_in):
         pytest.param("unfinished", {"stop": True, "delete": False}, id="unfinished"),
     ],
 )
-def test_the_chosen_runs_are_offered_what_can_be_done(
+def test_the_selected_runs_are_offered_what_can_be_done(
     browser, lived_in, status, offered
 ):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/runs/?status={status}")
 
-    page.locator("#run-choices td.sel input").first.check()
+    page.locator("#run-selection td.sel input").first.check()
     page.click("#run-more summary")
 
     buttons = {do: page.locator(f".bulk [value={do}]") for do in offered}
@@ -130,7 +130,7 @@ def test_the_chosen_runs_are_offered_what_can_be_done(
 
 
 TOPS = """() => {
-    const boxes = [...document.querySelectorAll("#run-choices td.sel input")];
+    const boxes = [...document.querySelectorAll("#run-selection td.sel input")];
     return boxes.map((box) => {
         let top = box.getBoundingClientRect().top;  // a click may have scrolled to it
         for (let part = box; part; part = part.parentElement) top += part.scrollTop;
@@ -146,7 +146,7 @@ def test_a_chosen_run_stays_where_it_was(browser, lived_in, width):
     page.goto(f"{lived_in.url}/runs/?status=succeeded")
     before = page.evaluate(TOPS)
 
-    page.locator("#run-choices td.sel input").first.check()
+    page.locator("#run-selection td.sel input").first.check()
 
     assert page.locator(".bulk").is_visible()
     assert page.evaluate(TOPS) == before
@@ -158,7 +158,7 @@ def test_the_seed_is_a_true_list(browser, lived_in):
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/runs/")
 
-    cells = page.locator("#run-choices td.c-t time").all()
+    cells = page.locator("#run-selection td.c-t time").all()
     begun = [datetime.fromisoformat(cell.get_attribute("datetime")) for cell in cells]
 
     late = [(a, b) for a, b in pairwise(begun) if b - a > timedelta(minutes=5)]

@@ -19,7 +19,7 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     page = signed_in(context, lived_in.url, "admin", "admin")
     received = listen(page)
     page.goto(f"{lived_in.url}/runs/")
-    rows = page.locator("#run-choices tbody tr")
+    rows = page.locator("#run-selection tbody tr")
     count = page.locator(".fopt:has-text('Failed') .num")
     expect(count).to_have_text(re.compile(r"^\d+$"))
 
@@ -106,11 +106,13 @@ def test_a_page_or_all_matching_runs_are_selected(browser, lived_in):
     page = signed_in(context, lived_in.url, "admin", "admin")
     received = listen(page)
     page.goto(f"{lived_in.url}/runs/?status=unfinished")
-    boxes = page.locator("#run-choices tbody td.sel input")
+    boxes = page.locator("#run-selection tbody td.sel input")
     count = boxes.count()
 
     page.click("thead [data-select-page]")
-    expect(page.locator("#run-choices tbody td.sel input:checked")).to_have_count(count)
+    expect(page.locator("#run-selection tbody td.sel input:checked")).to_have_count(
+        count
+    )
     expect(page.locator(".bulk .chosen")).to_be_visible()
     everything = page.get_by_label(f"All {count} matching runs")
     everything.check()
@@ -134,7 +136,7 @@ def test_all_matching_runs_are_selected_only_while_the_page_says_so(browser, liv
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
     everything = page.locator("#run-all-matching-box")
-    boxes = page.locator("#run-choices tbody td.sel input")
+    boxes = page.locator("#run-selection tbody td.sel input")
 
     for leave in (
         lambda: boxes.first.uncheck(),
@@ -145,7 +147,7 @@ def test_all_matching_runs_are_selected_only_while_the_page_says_so(browser, liv
         page.goto(f"{lived_in.url}/runs/")
         boxes.first.check()
         everything.check()
-        page.locator("#run-choices tbody .c-q a").first.focus()
+        page.locator("#run-selection tbody .c-q a").first.focus()
         leave()
         expect(everything).not_to_be_checked()
     context.close()
@@ -161,7 +163,7 @@ def test_closing_the_run_beside_the_list_leads_back_to_its_row(browser, lived_in
     close.focus()
     page.keyboard.press("Enter")
 
-    expect(page.locator("#run-choices tbody .c-q a").nth(2)).to_be_focused()
+    expect(page.locator("#run-selection tbody .c-q a").nth(2)).to_be_focused()
     context.close()
 
 
@@ -180,7 +182,7 @@ def test_the_button_for_new_runs_leads_to_the_first_of_them(browser, lived_in):
     button.focus()
     page.keyboard.press("Enter")
 
-    first = page.locator("#run-choices tbody .c-q a").first
+    first = page.locator("#run-selection tbody .c-q a").first
     expect(first).to_have_text("New")
     expect(first).to_be_focused()
     expect(first).to_be_in_viewport()
@@ -194,7 +196,7 @@ def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/runs/")
-    rows = page.locator("#run-choices tbody tr")
+    rows = page.locator("#run-selection tbody tr")
     whole, held = rows.count(), []
     address = re.compile(r"/runs/$")
     page.route(address, lambda route: held.append(route))
@@ -218,7 +220,7 @@ def test_the_actions_of_selected_runs_are_one_row_of_words(browser, lived_in, wi
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/runs/")
-    bar = page.locator("#run-choices .bulk")
+    bar = page.locator("#run-selection .bulk")
     page.locator(".sel input[data-unfinished]").first.check()
     page.locator(".sel input[data-resumable]").first.check()
 
@@ -245,12 +247,12 @@ def test_a_run_that_is_selected_at_the_end_of_the_list_stays_in_sight(
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/runs/?status=succeeded")
     bottom = page.locator("#run-pager").bounding_box()["y"]
-    boxes = page.locator("#run-choices td.sel input").all()
+    boxes = page.locator("#run-selection td.sel input").all()
     last = [box for box in boxes if box.bounding_box()["y"] + 20 < bottom][-1]
 
     last.check()
 
-    bar = page.locator("#run-choices .bulk").bounding_box()
+    bar = page.locator("#run-selection .bulk").bounding_box()
     assert last.bounding_box()["y"] + 20 < bar["y"]
     context.close()
 

@@ -585,7 +585,7 @@ def test_the_border_between_the_panes_is_moved_and_stays(browser, lived_in):
 
 def test_brackets_lead_through_the_runs_of_the_filtered_list(browser, lived_in):
     with opened(browser, lived_in, "/runs/?status=failed") as page:
-        rows = page.locator("#run-choices tbody tr")
+        rows = page.locator("#run-selection tbody tr")
         boxes = rows.locator("td.sel input")
         first, second = (boxes.nth(place).get_attribute("value") for place in (0, 1))
         rows.first.locator("a").first.click()

@@ -35,7 +35,7 @@ def test_home_shows_the_figures_of_another_period(page, lived_in):
 @pytest.mark.slow
 def test_runs_are_filtered_tagged_and_opened(page, lived_in):
     page.goto(f"{lived_in.url}/runs/")
-    rows = page.locator("#run-choices tbody tr")
+    rows = page.locator("#run-selection tbody tr")
 
     page.check(".fopt:has-text('Failed') input")
     page.click("#run-facets button:has-text('Apply')")

@@ -70,7 +70,7 @@ def test_agents_that_were_archived_before_stay_so(client, ann):
     one, two, old = (make_agent(ann) for _ in range(3))
     post(client, "agent-archive", old.pk)
     keys = [one.pk, two.pk, old.pk]
-    page = post(client, "agent-choices", agent=keys, do="archive", here="/agents/")
+    page = post(client, "agent-selection", agent=keys, do="archive", here="/agents/")
     assert "2 agents archived." in page
     assert f"{old} was already archived." in page
 
@@ -137,7 +137,7 @@ def test_each_tool_gets_its_earlier_value_back(client, do, field, values):
         make_tool(name=f"tool_{number}", owner=owner, **{field: value})
     tools = Tool.objects.order_by("name")
 
-    page = post(client, "tool-choices", tool=[t.pk for t in tools], do=do)
+    page = post(client, "tool-selection", tool=[t.pk for t in tools], do=do)
     changed = len(set(tools.values_list(field, flat=True)))
     page = undo(client, page)
 
@@ -153,7 +153,7 @@ def test_a_tool_that_changed_meanwhile_keeps_its_value(client):
     owner = manager()
     client.force_login(owner)
     tool = make_tool(owner=owner, approval="never")
-    page = post(client, "tool-choices", tool=[tool.pk], do="ask_effects")
+    page = post(client, "tool-selection", tool=[tool.pk], do="ask_effects")
     Tool.objects.update(approval="always")
 
     page = undo(client, page)
@@ -164,7 +164,7 @@ def test_a_tool_that_changed_meanwhile_keeps_its_value(client):
 
 def test_an_agent_that_changed_meanwhile_keeps_its_groups(client, ann):
     agents = [make_agent(ann, name=f"agent {n}") for n in range(2)]
-    page = post(client, "agent-choices", agent=[a.pk for a in agents], do="share")
+    page = post(client, "agent-selection", agent=[a.pk for a in agents], do="share")
     Agent.objects.filter(pk=agents[0].pk).update(visibility="groups")
 
     undo(client, page)
@@ -182,7 +182,7 @@ def test_sharing_of_agents_is_undone(client, ann, do, before):
         make_agent(ann, name=f"agent {number}", visibility=visibility)
     agents = Agent.objects.order_by("name")
 
-    page = post(client, "agent-choices", agent=[a.pk for a in agents], do=do)
+    page = post(client, "agent-selection", agent=[a.pk for a in agents], do=do)
     assert len(set(agents.values_list("visibility", flat=True))) == 1
     assert {"share": "1 agent shared", "unshare": "1 agent is now"}[do] in page
     assert "agent 1 was already" in page
@@ -194,7 +194,7 @@ def test_sharing_of_agents_is_undone(client, ann, do, before):
 def test_lost_groups_of_an_agent_offer_no_undo(client, ann):
     agent = make_agent(ann, visibility="groups")
 
-    page = post(client, "agent-choices", agent=[agent.pk], do="share")
+    page = post(client, "agent-selection", agent=[agent.pk], do="share")
 
     assert "1 agent shared with everyone." in page
     assert ">Undo<" not in page
@@ -227,7 +227,7 @@ def test_a_tag_is_removed_only_from_runs_that_got_it(client, ann):
     RunTag.objects.create(run=had, name="Ünïted & co")
     picked = {"run": [had.pk, new.pk], "do": "tag", "tag": "Ünïted & co"}
 
-    page = post(client, "run-choices", **picked)
+    page = post(client, "run-selection", **picked)
     assert RunTag.objects.count() == 2
     undo(client, page)
 
@@ -237,7 +237,7 @@ def test_a_tag_is_removed_only_from_runs_that_got_it(client, ann):
 def test_a_removed_tag_is_added_again(client, ann):
     run = make_run(ann)
     RunTag.objects.create(run=run, name="good")
-    page = post(client, "run-choices", run=[run.pk], do="tag", tag="good")
+    page = post(client, "run-selection", run=[run.pk], do="tag", tag="good")
     assert not RunTag.objects.exists()
 
     undo(client, page)
@@ -249,7 +249,7 @@ def test_a_removed_tag_is_added_again(client, ann):
 def test_runs_are_kept_as_they_were(client, ann, before):
     runs = [make_run(ann, keep_forever=keep) for keep in before]
 
-    page = post(client, "run-choices", run=[run.pk for run in runs], do="keep")
+    page = post(client, "run-selection", run=[run.pk for run in runs], do="keep")
     undo(client, page)
 
     for run in runs:

@@ -152,7 +152,7 @@
     if (box) return editKey(event, box);
     const cell = event.target.closest("[data-field]");
     const isKey = !isTyping(event);
-    if (event.key === "Enter" && event.target.form?.id === "dataset-choices") {
+    if (event.key === "Enter" && event.target.form?.id === "dataset-selection") {
       if (event.target.matches("input")) event.preventDefault(); // removes nothing
     } else if (event.key === "a" && isKey) {
       const link = document.querySelector("[data-add-example]");

@@ -3,10 +3,10 @@
 (() => {
   "use strict";
   const find = (selector) => document.querySelector(selector);
-  const rows = () => [...document.querySelectorAll("#run-choices tbody tr")];
+  const rows = () => [...document.querySelectorAll("#run-selection tbody tr")];
   const boxOf = (row) => row.querySelector("td.sel input");
   const linkOf = (row) => row.querySelector(".c-q a");
-  const current = () => document.activeElement?.closest("#run-choices tbody tr");
+  const current = () => document.activeElement?.closest("#run-selection tbody tr");
   let last = null; // the row that was selected last: a range begins there
 
   // Selecting.
@@ -33,7 +33,7 @@
     last = row.id;
   }
   document.addEventListener("click", (event) => {
-    const box = event.target.closest?.("#run-choices td.sel input");
+    const box = event.target.closest?.("#run-selection td.sel input");
     if (!box) return;
     const row = box.closest("tr");
     if (event.shiftKey && box.checked) selectRange(row);
@@ -91,7 +91,7 @@
     const button = event.target.closest?.("[data-peek]");
     if (button?.dataset.peek === "close") return closePeek();
     if (button) return peekBeside(Number(button.dataset.peek));
-    const row = event.target.closest?.("#run-choices tbody tr");
+    const row = event.target.closest?.("#run-selection tbody tr");
     if (!row || event.target.closest("a, input, button, td.sel")) return;
     if (!isWide.matches || getSelection().toString()) return;
     linkOf(row).focus();
@@ -146,7 +146,7 @@
     const link = event.target.closest?.("[data-to-top]");
     if (!link || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    const box = find("#run-choices > .scroll");
+    const box = find("#run-selection > .scroll");
     box.scrollTop = 0;
     if (isScrolled()) list().scrollIntoView({ block: "start" });
     reload(link.getAttribute("href")).then(() => {
@@ -272,13 +272,13 @@
       "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]",
     );
     if (event.key === "Escape" && !isText && isOpen()) closePeek();
-    if (event.key === "Enter" && event.target.matches("#run-choices td.sel input")) {
+    if (event.key === "Enter" && event.target.matches("#run-selection td.sel input")) {
       event.preventDefault(); // a form would do what its first button says
       linkOf(event.target.closest("tr")).click();
     }
     if (event.key === "Enter" && event.target.id === "chosen-tag") {
       event.preventDefault();
-      find("#run-choices [value=tag]").click();
+      find("#run-selection [value=tag]").click();
     }
     const isControl =
       event.key === " " && event.target.closest("input, button, summary");

@@ -24,7 +24,7 @@ from runs.services.agents.manage import (
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.tool_files import build_yaml_download
 from runs.views.lists.actions import describe_archived_before, describe_not_archived
-from runs.views.lists.choices import report_unchanged_rows
+from runs.views.lists.selection import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
 from tools.ownership import Visibility
@@ -47,7 +47,7 @@ UNDONE_BY = {
 
 
 @require_POST
-def agent_choices(request: HtmxRequest) -> HttpResponse:
+def agent_selection(request: HtmxRequest) -> HttpResponse:
     """Archive, restore, share, export or delete the selected agents."""
     chosen = {parse_whole_number(t) for t in request.POST.getlist("agent")} - {None}
     back = redirect(get_agent_list_url(request))
@@ -100,7 +100,7 @@ def change_selected_agents(
         add_message_with_undo(
             request,
             text,
-            reverse("agent-choices"),
+            reverse("agent-selection"),
             agent=[str(row.pk) for row in changed],
             do=UNDONE_BY[do],
             undo="1",

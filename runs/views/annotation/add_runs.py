@@ -14,7 +14,7 @@ from runs.models.runs import FINISHED_STATUSES
 from runs.services.annotation.queued_runs import QueuedRuns, add_runs_to_queue
 from runs.views.run_list.selected_runs import (
     UNFINISHED,
-    load_given_runs,
+    load_selected_runs,
     report_count,
 )
 from runs.whole_number import parse_whole_number
@@ -35,7 +35,7 @@ def queue_add(request: HtmxRequest) -> HttpResponse:
     runs = (
         load_experiment_runs(request, experiment)
         if experiment
-        else load_given_runs(request)
+        else load_selected_runs(request)
     )
     form = QueueRunsForm(request.user, request.POST or None)
     if request.method == "POST" and not runs:

@@ -21,7 +21,7 @@ from runs.services.annotation.queued_runs import (
     remove_queued_run,
 )
 from runs.ui.list_search import encode_query, get_search_text, search_rows
-from runs.views.lists.choices import confirm_change
+from runs.views.lists.selection import confirm_change
 from runs.whole_number import parse_whole_number
 
 ROWS_PER_PAGE = 50

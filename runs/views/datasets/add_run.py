@@ -21,7 +21,7 @@ from runs.services.errors import DatasetFull
 from runs.views.datasets.example import get_row_url
 from runs.views.run_list.selected_runs import (
     UNFINISHED,
-    load_given_runs,
+    load_selected_runs,
     report_count,
 )
 from runs.whole_number import parse_whole_number
@@ -79,7 +79,7 @@ def run_dataset(request: HtmxRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def dataset_add_runs(request: HtmxRequest) -> HttpResponse:
     """Offer the datasets for the runs in the query; POST adds them."""
-    runs = load_given_runs(request)
+    runs = load_selected_runs(request)
     form = RunsReceiverForm(request.user, request.POST or None)
     if request.method == "POST" and not runs:
         messages.error(request, _("Select runs in the list first."))

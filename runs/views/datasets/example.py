@@ -37,7 +37,7 @@ from runs.services.errors import DatasetFull, ExampleConflict, ExampleRefused
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.datasets.page import get_editable_dataset
 from runs.views.datasets.rows import build_example_row, build_example_rows
-from runs.views.lists.choices import MAX_SELECTED_ROWS
+from runs.views.lists.selection import MAX_SELECTED_ROWS
 from runs.whole_number import parse_whole_number
 
 NEW_EXAMPLE = 0

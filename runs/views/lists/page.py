@@ -41,6 +41,6 @@ def render_list(request: HttpRequest, noun: str, **context: Any) -> HttpResponse
         "noun": noun,
         "words": LIST_WORDS[noun],
         "create_url": reverse(f"{noun}-create"),
-        "choices_url": reverse(f"{noun}-choices"),
+        "selection_url": reverse(f"{noun}-selection"),
     }
     return render(request, f"{noun}s/list.html", context | more)

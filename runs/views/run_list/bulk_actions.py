@@ -29,7 +29,7 @@ from runs.services.runs.start import start_run
 from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.ui.format import number
 from runs.ui.frame.undo import add_message_with_undo
-from runs.views.lists.choices import get_list_url
+from runs.views.lists.selection import get_list_url
 from runs.views.run.banner import RaisableLimit, list_limits_to_raise
 from runs.views.run_list.filters import read_filters
 from runs.views.run_list.pagination import build_run_queries
@@ -42,14 +42,14 @@ CONFIRMED_ACTIONS = ("stop", "again", "tag", "keep")
 
 
 @require_POST
-def run_choices(request: HtmxRequest) -> HttpResponse:
+def run_selection(request: HtmxRequest) -> HttpResponse:
     """Do with the selected runs what `ACTIONS` names.
 
     The runs that match the filters are listed on a page first; those of that page are
     then changed, whatever matches by then.
     """
     back = redirect(get_list_url(request, "run"))
-    chosen = find_chosen_runs(request)
+    chosen = find_selected_runs(request)
     if len(chosen) > MAX_SELECTED_RUNS:
         messages.error(
             request,
@@ -76,7 +76,7 @@ def wants_all(request: HtmxRequest) -> bool:
     return request.POST.get("all") == "1"
 
 
-def find_chosen_runs(request: HtmxRequest) -> set[int]:
+def find_selected_runs(request: HtmxRequest) -> set[int]:
     """Return the numbers of the selected runs, a few more than may be selected."""
     if not wants_all(request):
         chosen = {parse_whole_number(text) for text in request.POST.getlist("run")}
@@ -264,7 +264,7 @@ def report_switched_runs(
     add_message_with_undo(
         request,
         text,
-        reverse("run-choices"),
+        reverse("run-selection"),
         run=[str(run.pk) for run in changed],
         do=request.POST["do"],
         on="0" if is_on else "1",

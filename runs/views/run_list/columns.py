@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
 from runs.models import Preferences
-from runs.views.lists.choices import get_list_url
+from runs.views.lists.selection import get_list_url
 
 COLUMN_LABELS = {
     "number": gettext_lazy("Run"),

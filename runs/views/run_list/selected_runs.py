@@ -16,7 +16,7 @@ UNFINISHED = ngettext_lazy(
 )
 
 
-def load_given_runs(request: HtmxRequest) -> list[Run]:
+def load_selected_runs(request: HtmxRequest) -> list[Run]:
     """Return the runs of the request that the user sees, the oldest first."""
     given = request.POST if request.method == "POST" else request.GET
     keys = {parse_whole_number(text) for text in given.getlist("run")}

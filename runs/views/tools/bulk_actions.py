@@ -19,7 +19,7 @@ from runs.htmx import HtmxRequest, get_return_url
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.lists.actions import describe_archived_before, describe_not_archived
-from runs.views.lists.choices import report_unchanged_rows
+from runs.views.lists.selection import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.definition.save import change_tools
 from tools.models import Tool
@@ -56,7 +56,7 @@ CHANGES = {
 
 
 @require_POST
-def tool_choices(request: HtmxRequest) -> HttpResponse:
+def tool_selection(request: HtmxRequest) -> HttpResponse:
     """Change, export or delete the selected tools."""
     user = request.user
     if not (user.is_staff and user.has_perm("tools.change_tool")):
@@ -125,7 +125,7 @@ def change_selected_tools(
         add_message_with_undo(
             request,
             describe_changed_tools(do, len(due)),
-            reverse("tool-choices"),
+            reverse("tool-selection"),
             tool=[str(tool.pk) for tool in due],
             before=[reverses[tool.pk] for tool in due],
             do="undo",

@@ -135,7 +135,7 @@ paths:
       parameters:
         - {name: number, in: path, required: true, schema: {type: string}}
 """
-ROW = "#run-choices tbody tr"
+ROW = "#run-selection tbody tr"
 MORE = {
     "agents-archive": "/agents/?archived=1",
     "agent-asks": "/agents/2/",

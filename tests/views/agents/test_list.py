@@ -19,7 +19,7 @@ def names(client, query=""):
 
 def act(client, do, *agents, **more):
     data = {"do": do, "agent": [agent.pk for agent in agents], "here": "/agents/?q="}
-    return client.post("/agents/chosen/", data | more)
+    return client.post("/agents/selected/", data | more)
 
 
 def test_filters_by_owner_kind_provider_and_sharing(client, ann):

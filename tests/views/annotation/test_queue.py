@@ -83,7 +83,7 @@ def test_selected_runs_of_the_list_are_added_by_their_owner_only(client, ann):
     running = make_run(agent=agent, status="running")
     runs = [mine.pk, other.pk, running.pk]
 
-    offered = client.post("/runs/chosen/", {"do": "queue", "run": runs})
+    offered = client.post("/runs/selected/", {"do": "queue", "run": runs})
     assert f'value="{mine.pk}"' in offered.content.decode()
     assert f'value="{other.pk}"' not in offered.content.decode()
     added = client.post(
@@ -453,7 +453,7 @@ def test_a_run_with_scores_is_removed_only_after_a_question(client, ann):
     assert "Their scores in this queue are deleted." in page
     assert Annotation.objects.exists()
     pick = {"do": "remove", "sure": "1", "pick": str(item.pk)}
-    client.post("/queued-runs/chosen/", pick)
+    client.post("/queued-runs/selected/", pick)
     assert not queue.items.exists()
 
 

@@ -433,7 +433,7 @@ def test_selected_runs_become_examples_each_input_once(client, ann):
         make_run(inputs={"input": "e"}, **{**given, "owner": make_user()}),
     ]
     picked = {"run": [run.pk for run in (*asked, bad, *others)], "do": "dataset"}
-    page = client.post("/runs/chosen/", picked).content.decode()
+    page = client.post("/runs/selected/", picked).content.decode()
     runs = re.findall(r'name="run"\s+value="(\d+)"', page)
     assert len(runs) == 6
 
@@ -501,7 +501,7 @@ def test_deleting_the_source_run_keeps_the_example(client, ann):
     run = make_answered_run(ann)
     client.post(f"/runs/{run.pk}/dataset/", {"name": "Kept", "input-0": "aaa"})
 
-    client.post("/runs/chosen/", {"run": run.pk, "do": "delete", "sure": "1"})
+    client.post("/runs/selected/", {"run": run.pk, "do": "delete", "sure": "1"})
 
     assert not Run.objects.exists()
     example = Dataset.objects.get(name="Kept").examples.get()
@@ -514,7 +514,7 @@ def test_an_example_whose_run_was_deleted_does_not_seem_typed(client, ann, turns
     content = ExampleContent(inputs={"input": "aaa"})
     found = make_dataset(ann)
     add_examples(found, [content], by=ann, runs=[run])
-    client.post("/runs/chosen/", {"run": run.pk, "do": "delete", "sure": "1"})
+    client.post("/runs/selected/", {"run": run.pk, "do": "delete", "sure": "1"})
 
     page = strip_tags(page_of(client, found))
 

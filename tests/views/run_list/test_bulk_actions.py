@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 def do(client, action, *runs, **fields):
     body = {"do": action, "run": [run.pk for run in runs], **fields}
-    return client.post("/runs/chosen/", body, follow=True).content.decode()
+    return client.post("/runs/selected/", body, follow=True).content.decode()
 
 
 def test_stops_those_that_are_not_over(client, ann):
@@ -99,7 +99,7 @@ def test_an_unknown_action_does_nothing(client, ann):
 
 @pytest.mark.parametrize("here", ["https://evil.example/", "//evil.example", ""])
 def test_goes_back_to_the_list_only(client, ann, here):
-    answer = client.post("/runs/chosen/", {"do": "stop", "here": here})
+    answer = client.post("/runs/selected/", {"do": "stop", "here": here})
 
     assert answer.headers["Location"] == "/runs/"
 
@@ -108,7 +108,7 @@ def test_more_than_can_be_done_at_once_is_refused_whole(client, ann):
     run = make_run(ann, status="succeeded")
     body = {"do": "delete", "sure": "1", "run": [run.pk, *range(10**6, 10**6 + 500)]}
 
-    page = client.post("/runs/chosen/", body, follow=True).content.decode()
+    page = client.post("/runs/selected/", body, follow=True).content.decode()
 
     assert "Select at most 500 runs. Nothing was changed." in page
     assert Run.objects.filter(pk=run.pk).exists()
@@ -117,7 +117,7 @@ def test_more_than_can_be_done_at_once_is_refused_whole(client, ann):
 def test_ten_thousand_runs_get_a_page_that_says_so(client, ann):
     body = {"do": "stop", "run": list(range(10_000))}
 
-    answer = client.post("/runs/chosen/", body)
+    answer = client.post("/runs/selected/", body)
 
     assert answer.status_code == 400
     assert "Nothing was changed." in answer.content.decode()
@@ -194,12 +194,12 @@ def test_all_matching_runs_are_shown_before_they_are_changed(client, ann):
     make_run(make_user(), status="failed")
     body = {"do": "tag", "tag": "look", "all": "1", "here": "/runs/?status=failed"}
 
-    page = client.post("/runs/chosen/", body).content.decode()
+    page = client.post("/runs/selected/", body).content.decode()
 
     assert "Tag 3 runs?" in page
     assert RunTag.objects.count() == 0
     listed = re.findall(r'name="run" value="(\d+)"', page)
-    client.post("/runs/chosen/", {"do": "tag", "tag": "look", "run": listed})
+    client.post("/runs/selected/", {"do": "tag", "tag": "look", "run": listed})
     assert {tag.run for tag in RunTag.objects.all()} == set(runs)
 
 

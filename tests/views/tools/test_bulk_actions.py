@@ -32,7 +32,7 @@ def chosen(user, do, *tools, **more):
     client = Client()
     client.force_login(user)
     picked = {"tool": [tool.pk for tool in tools], "do": do, **more}
-    return client.post("/tool-choices/", picked, follow=True).content.decode()
+    return client.post("/tool-selection/", picked, follow=True).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_people_who_may_not_edit_tools_are_refused():
     client.force_login(owner)
     tool = make_tool(owner=owner)
 
-    response = client.post("/tool-choices/", {"tool": [tool.pk], "do": "disable"})
+    response = client.post("/tool-selection/", {"tool": [tool.pk], "do": "disable"})
 
     assert response.status_code == 403
     assert Tool.objects.get().enabled
@@ -217,6 +217,6 @@ def test_a_return_address_elsewhere_is_not_followed():
     client.force_login(ann)
     picked = {"tool": [make_tool(owner=ann).pk], "do": "disable"}
 
-    response = client.post("/tool-choices/", {**picked, "here": "//evil.example/"})
+    response = client.post("/tool-selection/", {**picked, "here": "//evil.example/"})
 
     assert response.headers["Location"] == "/tools/"

@@ -22,7 +22,7 @@ MAX_NAMED_ROWS = 10
 
 
 @require_POST
-def row_choices(request: HtmxRequest, noun: str) -> HttpResponse:
+def row_selection(request: HtmxRequest, noun: str) -> HttpResponse:
     """Do `do` with the selected rows that the user may change."""
     chosen = {parse_whole_number(text) for text in request.POST.getlist("pick")}
     known = LISTS[noun]
@@ -59,7 +59,7 @@ def confirm_change(
         "effect": action.effect,
         "rows": [(row.pk, LISTS[noun].describe_row(row)) for row in rows],
         "do": do,
-        "url": reverse(f"{noun}-choices"),
+        "url": reverse(f"{noun}-selection"),
         "here": get_list_url(request, noun),
     }
     return render(request, "lists/confirm.html", context)
@@ -85,7 +85,7 @@ def change_rows(
         add_message_with_undo(
             request,
             text,
-            reverse(f"{noun}-choices"),
+            reverse(f"{noun}-selection"),
             pick=[str(row.pk) for row in done],
             do=action.reverse,
             here=get_list_url(request, noun),

@@ -62,7 +62,7 @@ DEFINITIONS = ["dataset", "evaluator", "prompt", "provider", "queue"]
 
 def choose(client, noun, rows, do):
     return client.post(
-        reverse(f"{noun}-choices"),
+        reverse(f"{noun}-selection"),
         {"pick": [r.pk for r in rows], "do": do},
         follow=True,
     ).text
@@ -95,7 +95,7 @@ def test_only_what_changed_is_undone(client, ann):
     assert f"{off} was already paused." in page
     toast = page.split('class="toast"')[1].split("</form>")[0]
     fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
-    client.post(reverse("schedule-choices"), dict(fields))
+    client.post(reverse("schedule-selection"), dict(fields))
     assert [one.pk for one in Schedule.objects.on()] == [on.pk]
 
 
@@ -192,7 +192,7 @@ def test_rows_are_deleted_after_a_confirmation(client, ann, noun):
     assert "Delete 2 selected rows?" in asked
     assert f"{rows[0]}" in asked
     assert type(rows[0]).objects.count() == 2
-    url = reverse(f"{noun}-choices")
+    url = reverse(f"{noun}-selection")
     done = client.post(url, {**picked, "sure": "1"}, follow=True).text
 
     assert "2 deleted." in done
@@ -203,7 +203,8 @@ def test_rows_of_others_are_not_deleted(client, ann):
     webhook = make_webhook(make_user())
 
     client.post(
-        reverse("webhook-choices"), {"pick": [webhook.pk], "do": "delete", "sure": "1"}
+        reverse("webhook-selection"),
+        {"pick": [webhook.pk], "do": "delete", "sure": "1"},
     )
 
     assert Webhook.objects.exists()
@@ -213,7 +214,7 @@ def test_a_confirmation_names_rows_that_are_left_out(client, ann):
     webhook = make_webhook(ann, name="Pager")
     picked = {"pick": [webhook.pk, webhook.pk + 1], "do": "delete"}
 
-    page = client.post(reverse("webhook-choices"), picked).text
+    page = client.post(reverse("webhook-selection"), picked).text
 
     assert "Delete 1 selected row?" in page
     assert "1 selected row was not found." in page
@@ -231,7 +232,7 @@ def test_own_tokens_are_revoked_after_a_confirmation(client, ann):
     assert "Revoke 2 tokens?" in asked
     assert "Theirs" not in asked
     picked = {"pick": [token.pk for token in tokens], "do": "revoke", "sure": "1"}
-    done = client.post(reverse("token-choices"), picked, follow=True).text
+    done = client.post(reverse("token-selection"), picked, follow=True).text
 
     assert "2 tokens revoked." in done
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
@@ -249,7 +250,7 @@ def test_runs_of_a_queue_are_removed_after_a_confirmation(client, ann):
     assert "Remove 2 runs from the queue?" in asked
     assert "Run 0" in asked
     picked = {"pick": [item.pk for item in items], "do": "remove", "sure": "1"}
-    client.post(reverse("queued-run-choices"), picked)
+    client.post(reverse("queued-run-selection"), picked)
 
     assert [item.run for item in queue.items.all()] == [runs[2]]
 
@@ -260,7 +261,7 @@ def test_runs_of_a_queue_of_others_stay(client, ann):
     add_runs_to_queue(queue, [run], by=ann)
     picked = {"pick": [queue.items.get().pk], "do": "remove", "sure": "1"}
 
-    client.post(reverse("queued-run-choices"), picked)
+    client.post(reverse("queued-run-selection"), picked)
 
     assert queue.items.exists()
     page = client.get(reverse("queue-detail", args=[queue.pk])).text
@@ -304,5 +305,5 @@ def test_conversations_are_archived_with_their_branches_and_restored(client, ann
     toast = page.split('class="toast"')[1].split("</form>")[0]
     fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
     picked = [value for name, value in fields if name == "pick"]
-    client.post(reverse("conversation-choices"), {"pick": picked, "do": "unarchive"})
+    client.post(reverse("conversation-selection"), {"pick": picked, "do": "unarchive"})
     assert kept.all().count() == 4
