@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.parsing.json_schema import find_schema_problem
@@ -30,8 +31,10 @@ def find_provider_entry_errors(entry: ProviderEntry) -> Iterator[FieldError]:
     elif has_userinfo(entry.base_url):
         yield FieldError(
             "base_url",
-            "Remove the user name and password from the URL. Enter the key on the "
-            "provider page.",
+            _(
+                "Remove the user name and password from the URL. Enter the key on the "
+                "provider page."
+            ),
         )
     else:
         try:
@@ -78,6 +81,5 @@ def find_call_errors(
 def find_entry_kind_errors(kind: str, known: dict[str, Any]) -> Iterator[FieldError]:
     """Yield an error for a kind that this version does not have."""
     if kind not in known:
-        yield FieldError(
-            "kind", f"Unknown kind {kind!r}. Use one of: {', '.join(known)}."
-        )
+        text = _("Unknown kind %(kind)r. Use one of: %(known)s.")
+        yield FieldError("kind", text % {"kind": kind, "known": ", ".join(known)})

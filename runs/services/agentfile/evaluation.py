@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from runs.evaluation.gate import GateResult, GateRules
 from runs.models import (
@@ -282,17 +283,17 @@ def store_gate_result(agent: Agent, result: GateResult) -> str:
     if gate is None:
         return ""
     if result.requirements != compute_gate_digest(gate):
-        return (
-            f"the rules, examples or evaluators of the gate of {agent.slug} have "
-            "changed since it was met, so the result does not count"
-        )
+        return _(
+            "the rules, examples or evaluators of the gate of %(agent)s have changed "
+            "since it was met, so the result does not count"
+        ) % {"agent": agent.slug}
     spec = freeze_agent(agent)
     called = find_called_specs(spec)
     if called != find_called_specs(spec, drafts=True):
-        return (
-            f"an agent that {agent.slug} calls runs another version than that of the "
+        return _(
+            "an agent that %(agent)s calls runs another version than that of the "
             "file, so the result of the gate does not count"
-        )
+        ) % {"agent": agent.slug}
     stored = result.model_copy(
         update={"dataset_version": gate.dataset.version, "called_specs": called}
     )

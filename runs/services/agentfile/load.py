@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.spec_validation import SpecProblem, find_spec_problems
@@ -244,8 +245,11 @@ class AgentFileImport:
         if there is not None and has_unsaved_examples(there):
             self.add_error(
                 path,
-                f"The dataset {entry.slug!r} has unsaved changes here. Save or discard "
-                "them first.",
+                _(
+                    "The dataset %(slug)r has unsaved changes here. Save or discard "
+                    "them first."
+                )
+                % {"slug": entry.slug},
             )
             return
         names = dict.fromkeys(
@@ -268,8 +272,8 @@ class AgentFileImport:
     def store_evaluator(self, path: str, entry: EvaluatorEntry) -> None:
         """Store an evaluator; changed settings are a revision."""
         if entry.kind not in EVALUATOR_KINDS:
-            known = ", ".join(sorted(EVALUATOR_KINDS))
-            self.add_error(f"{path}.kind", f"Unknown kind. Kinds: {known}.")
+            known = dict(sorted(EVALUATOR_KINDS.items()))
+            self.add_errors(path, find_entry_kind_errors(entry.kind, known))
             return
         errors = validate_evaluator_config(entry.kind, entry.config)
         for name, message in errors:
@@ -281,7 +285,8 @@ class AgentFileImport:
         row = self.store_row(Evaluator, path, entry, fields)
         if row is not None and find_judge_problem(row, owner=self.owner):
             wanted = get_judge_provider(row)
-            self.missing.append(f"{row.slug} needs the provider {wanted!r}")
+            text = _("%(slug)s needs the provider %(name)r")
+            self.missing.append(text % {"slug": row.slug, "name": wanted})
 
     def store_agent_gate(self, path: str, entry: AgentEntry, agent: Agent) -> None:
         """Give the agent the gate of the file; without one, it keeps its own."""
@@ -307,10 +312,11 @@ class AgentFileImport:
         if result is None or self.inert:
             return
         if result.content_digest != compute_content_digest(file, entry):
-            self.missing.append(
-                f"{entry.slug} has changed since its gate was met, so the result does "
-                "not count"
+            text = _(
+                "%(slug)s has changed since its gate was met, so the result does not "
+                "count"
             )
+            self.missing.append(text % {"slug": entry.slug})
         elif problem := store_gate_result(agent, result):
             self.missing.append(problem)
 
@@ -332,7 +338,8 @@ class AgentFileImport:
         for index, entry in enumerate(entries):
             path = f"{kind}[{index}]"
             if entry.slug in seen:
-                self.add_error(f"{path}.slug", f"{entry.slug!r} is defined twice.")
+                twice = _("%(slug)r is defined twice.") % {"slug": entry.slug}
+                self.add_error(f"{path}.slug", twice)
             seen.add(entry.slug)
             yield path, entry
 
@@ -363,10 +370,13 @@ class AgentFileImport:
         if not may:
             self.add_error(
                 f"{path}.key_env",
-                f"The key cannot be read from the variable {entry.key_env!r}. Remove "
-                "key_env and enter the key on the provider page, or make an "
-                "administrator the owner of the provider and list the variable in "
-                "AGENTSITE_KEY_VARIABLES.",
+                _(
+                    "The key cannot be read from the variable %(name)r. Remove "
+                    "key_env and enter the key on the provider page, or make an "
+                    "administrator the owner of the provider and list the variable in "
+                    "AGENTSITE_KEY_VARIABLES."
+                )
+                % {"name": entry.key_env},
             )
 
     def store_prompt(self, path: str, entry: PromptEntry) -> None:
@@ -418,17 +428,22 @@ class AgentFileImport:
             return
         group = Group.objects.filter(name=entry.approvers).first()
         if group is None:
-            self.missing.append(f"{entry.slug} needs the group {entry.approvers!r}")
+            text = _("%(slug)s needs the group %(name)r")
+            self.missing.append(text % {"slug": entry.slug, "name": entry.approvers})
         else:
             fields["approvers"] = group
 
     def drop_references(self, entry: ToolEntry, fields: dict[str, Any]) -> None:
         """Remove and list what a file must not choose for a user."""
-        for name, word in (("credential", "credential"), ("mcp_server", "MCP server")):
+        words = {"credential": _("credential"), "mcp_server": _("MCP server")}
+        for name, word in words.items():
             wanted = fields.pop(name)
             row = Tool.objects.filter(slug=entry.slug, owner=self.owner).first()
             if wanted is not None and getattr(row, name, None) is None:
-                self.missing.append(f"{entry.slug} needs the {word} {wanted!r}")
+                text = _("%(slug)s needs the %(kind)s %(name)r")
+                self.missing.append(
+                    text % {"slug": entry.slug, "kind": word, "name": wanted}
+                )
 
     def find_tool_mistakes(
         self, entry: ToolEntry, fields: dict[str, Any]
@@ -441,7 +456,8 @@ class AgentFileImport:
                 yield mistake
         for place in find_removed_secrets(entry.config):
             if self.inert:
-                self.missing.append(f"{entry.slug} needs the secret of {place}")
+                text = _("%(slug)s needs the secret of %(place)s")
+                self.missing.append(text % {"slug": entry.slug, "place": place})
             else:
                 yield FieldError(place, MESSAGE_OF_GAP)
 
@@ -453,7 +469,8 @@ class AgentFileImport:
         except ToolFailed as error:
             if self.inert:
                 wanted = str(entry.config.get("function", ""))
-                self.missing.append(f"{entry.slug} needs the function {wanted!r}")
+                text = _("%(slug)s needs the function %(name)r")
+                self.missing.append(text % {"slug": entry.slug, "name": wanted})
             else:
                 self.add_error(f"{path}.config.function", str(error))
             return {}
@@ -490,8 +507,11 @@ class AgentFileImport:
         if re.match(INLINE_SLUG, slug) and slug not in self.prompt_slugs:
             self.add_error(
                 path,
-                f"{slug!r} are the instructions of one agent. Add them to the prompts "
-                "of the file.",
+                _(
+                    "%(slug)r are the instructions of one agent. Add them to the "
+                    "prompts of the file."
+                )
+                % {"slug": slug},
             )
             return None
         return self.find_usable_row(PromptTemplate, path, stored)
@@ -506,7 +526,7 @@ class AgentFileImport:
             if get_agent_tool_key(row)[:2] in [
                 get_agent_tool_key(other)[:2] for other in wanted
             ]:
-                self.add_error(f"{path}.tools[{index}]", "The agent uses it twice.")
+                self.add_error(f"{path}.tools[{index}]", _("The agent uses it twice."))
                 continue
             row.position = index
             wanted.append(row)
@@ -532,7 +552,7 @@ class AgentFileImport:
             return AgentTool(agent=agent, tool=tool, **more)
         sub_agent = self.find_usable_row(Agent, path, use.agent or "")
         if sub_agent == agent:
-            self.add_error(path, "An agent cannot call itself.")
+            self.add_error(path, _("An agent cannot call itself."))
             return None
         return (
             AgentTool(agent=agent, sub_agent=sub_agent, **more) if sub_agent else None
@@ -559,10 +579,11 @@ class AgentFileImport:
             try:
                 newest = publish_agent(agent, by=self.owner, note=get_note(entry))
             except GateNotMet:
-                self.missing.append(
-                    f"{entry.slug} was not published, because its gate is not met. Run "
-                    "the gate on the page that publishes it"
+                text = _(
+                    "%(slug)s was not published, because its gate is not met. Run the "
+                    "gate on the page that publishes it"
                 )
+                self.missing.append(text % {"slug": entry.slug})
                 return True
             if newest != before:
                 self.published.append(f"agent {agent.slug}")
@@ -588,7 +609,9 @@ class AgentFileImport:
         if row is None:
             word = model._meta.verbose_name
             self.add_error(
-                path, f"There is no {word} {slug!r} in the file or available to you."
+                path,
+                _("There is no %(kind)s %(slug)r in the file or available to you.")
+                % {"kind": word, "slug": slug},
             )
         return row
 
@@ -604,7 +627,8 @@ class AgentFileImport:
         """Create or update the row of `entry`; `new` is for a new row only."""
         row = model._default_manager.filter(slug=entry.slug).first()
         if row is not None and row.owner_id != self.owner.pk:
-            self.add_error(f"{path}.slug", f"{entry.slug!r} belongs to another user.")
+            taken = _("%(slug)r belongs to another user.") % {"slug": entry.slug}
+            self.add_error(f"{path}.slug", taken)
             return None
         is_new = row is None
         if row is None:
@@ -658,7 +682,8 @@ class AgentFileImport:
         if entry.groups:
             return groups
         if row.pk is None or not row.groups.exists():
-            self.missing.append(f"{entry.slug} needs groups to be shared with")
+            text = _("%(slug)s needs groups to be shared with")
+            self.missing.append(text % {"slug": entry.slug})
         return None
 
     def share_with_groups(
@@ -682,8 +707,11 @@ class AgentFileImport:
             self.different.append(row)
             self.add_error(
                 f"{path}.slug",
-                f"You already have a different {word} {row.slug!r}. "
-                "Use another slug in the file.",
+                _(
+                    "You already have a different %(kind)s %(slug)r. Use another slug "
+                    "in the file."
+                )
+                % {"kind": word, "slug": row.slug},
             )
         elif said not in [*self.created, *self.updated]:
             self.updated.append(said)
@@ -722,8 +750,8 @@ def sort_callees_first(agents: Sequence[ImportedAgent]) -> list[ImportedAgent]:
                 take(use.agent or "")
             ordered.append(found)
 
-    for _, entry, _ in agents:
-        take(entry.slug)
+    for agent in agents:
+        take(agent[1].slug)
     return ordered
 
 
