@@ -12,4 +12,4 @@ def use_fresh_rates(monkeypatch) -> None:
     buckets = SharedBuckets(lambda: 1)
     buckets.away_until = math.inf
     monkeypatch.setattr(rate, "buckets", buckets)
-    monkeypatch.setattr(ask_judge, "held_turns", ask_judge.HeldTurns())
+    monkeypatch.setattr(ask_judge, "reserved_turns", ask_judge.ReservedTurns())

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from runs.openai.bodies import InputMessage
 from runs.openai.errors import OpenAiError
-from runs.services.runs.start import GivenTurn
+from runs.services.runs.start import EarlierTurn
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 OWN_ITEMS = ("reasoning", "mcp_call", "mcp_list_tools", "mcp_approval_request")
 """Items of a response that a client may send back: they say what an agent did."""
 
 
-class SaidText(NamedTuple):
+class MessageText(NamedTuple):
     is_user: bool
     text: str
 
@@ -21,7 +21,7 @@ class SplitMessages(NamedTuple):
     """The last message, and the turns before it."""
 
     message: str
-    turns: list[GivenTurn]
+    turns: list[EarlierTurn]
 
 
 def split_messages(messages: Sequence[InputMessage], *, param: str) -> SplitMessages:
@@ -40,22 +40,24 @@ def split_messages(messages: Sequence[InputMessage], *, param: str) -> SplitMess
     return SplitMessages(said[-1].text, list(build_turns_of(said[:-1])))
 
 
-def build_turns_of(said: Iterable[SaidText]) -> Iterator[GivenTurn]:
+def build_turns_of(said: Iterable[MessageText]) -> Iterator[EarlierTurn]:
     """Yield a turn for each question with its answer, and for each one alone."""
     question: str | None = None
     for one in said:
         if not one.is_user:
-            yield GivenTurn(question, one.text)
+            yield EarlierTurn(question, one.text)
             question = None
             continue
         if question is not None:
-            yield GivenTurn(question, None)
+            yield EarlierTurn(question, None)
         question = one.text
     if question is not None:
-        yield GivenTurn(question, None)
+        yield EarlierTurn(question, None)
 
 
-def _read_messages(messages: Sequence[InputMessage], param: str) -> Iterator[SaidText]:
+def _read_messages(
+    messages: Sequence[InputMessage], param: str
+) -> Iterator[MessageText]:
     for number, message in enumerate(messages):
         where = f"{param}[{number}]"
         if message.type in OWN_ITEMS:
@@ -70,10 +72,10 @@ def _read_messages(messages: Sequence[InputMessage], param: str) -> Iterator[Sai
         text = "".join(_read_parts(message.content, where))
         match message.role:
             case "user" | "system" | "developer":
-                yield SaidText(True, text)
+                yield MessageText(True, text)
             case "assistant":
                 if text:
-                    yield SaidText(False, text)
+                    yield MessageText(False, text)
             case "tool" | "function":
                 raise not_supported(f"{where}.role", "An agent calls its own tools.")
             case _:

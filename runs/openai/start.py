@@ -35,14 +35,14 @@ class StartedRun(NamedTuple):
     streams_text: bool
 
 
-class AskedAgent(NamedTuple):
+class RequestedAgent(NamedTuple):
     """What `model` names."""
 
     agent: Agent
     frozen: FrozenAgent
 
 
-def find_asked_agent(token: ApiToken, model: str) -> AskedAgent:
+def find_requested_agent(token: ApiToken, model: str) -> RequestedAgent:
     """Return the agent of `slug`, or a version of `slug@3`; raise a 404."""
     slug, at, version = model.partition("@")
     agents = Agent.objects.usable_by(token.user).select_related("owner")
@@ -51,16 +51,16 @@ def find_asked_agent(token: ApiToken, model: str) -> AskedAgent:
     if agent is None or at and number is None:
         raise model_not_found(model)
     if number is None:
-        return AskedAgent(agent, freeze_newest_version(agent))
+        return RequestedAgent(agent, freeze_newest_version(agent))
     try:
-        return AskedAgent(agent, freeze_version(agent, number))
+        return RequestedAgent(agent, freeze_version(agent, number))
     except VersionNotFound as error:
         raise OpenAiError(
             str(error), code="model_not_found", status=404, param="model"
         ) from None
 
 
-def start_asked_run(
+def start_requested_run(
     request: HttpRequest,
     token: ApiToken,
     body: EndpointBody,
@@ -72,7 +72,7 @@ def start_asked_run(
     user = token.user
     if live_app.has_too_many_streams(user.pk):
         raise too_many_requests(TOO_MANY_STREAMS, retry_seconds=STREAM_RETRY_SECONDS)
-    agent, frozen = find_asked_agent(token, body.model)
+    agent, frozen = find_requested_agent(token, body.model)
     inputs = build_inputs(frozen.spec, asked.message, body.variables)
     turns = asked.turns
     if turns and conversation is None and uses_memory(agent, frozen.version):

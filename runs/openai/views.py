@@ -15,11 +15,11 @@ from runs.openai.errors import OpenAiError
 from runs.openai.messages import SplitMessages, split_messages
 from runs.openai.relay import Relay
 from runs.openai.responses import ResponseHead, ResponsesAnswer, ended_response_json
-from runs.openai.start import StartedRun, find_asked_agent, start_asked_run
+from runs.openai.start import StartedRun, find_requested_agent, start_requested_run
 from runs.serializers import Json, run_json
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.services.runs.start import GivenTurn
+from runs.services.runs.start import EarlierTurn
 from runs.store.history import build_turn, load_earlier_turns
 
 RESPONSE_ID = re.compile(r"resp_(\d{1,18})")
@@ -36,7 +36,7 @@ def list_models(request: HttpRequest, token: ApiToken) -> HttpResponse:
 
 def read_model(request: HttpRequest, token: ApiToken, model: str) -> HttpResponse:
     """`GET /v1/models/{model}`: one agent, or one version of it."""
-    agent, _ = find_asked_agent(token, model)
+    agent, _ = find_requested_agent(token, model)
     return json_response(agent_model_json(agent) | {"id": model})
 
 
@@ -56,7 +56,7 @@ def create_chat_completion(request: HttpRequest, token: ApiToken) -> HttpRespons
     body = parse_body(request.body, ChatBody)
     check_parameters(body)
     asked = split_messages(body.messages, param="messages")
-    started = start_asked_run(request, token, body, asked)
+    started = start_requested_run(request, token, body, asked)
     answer = ChatAnswer(
         run_id=started.run.pk,
         model=body.model,
@@ -78,7 +78,9 @@ def create_response(request: HttpRequest, token: ApiToken) -> HttpResponse:
     body = parse_body(request.body, ResponsesBody)
     check_parameters(body)
     asked, conversation = read_response_input(body, token)
-    started = start_asked_run(request, token, body, asked, conversation=conversation)
+    started = start_requested_run(
+        request, token, body, asked, conversation=conversation
+    )
     head = ResponseHead(
         run_id=started.run.pk,
         model=body.model,
@@ -134,7 +136,7 @@ def read_response_input(
     if is_newest_turn(previous, body.model, token):
         return asked, previous.conversation
     earlier = (*load_earlier_turns(previous), build_turn(previous))
-    turns = [GivenTurn(turn.question, turn.answer) for turn in earlier]
+    turns = [EarlierTurn(turn.question, turn.answer) for turn in earlier]
     return asked._replace(turns=[*turns, *asked.turns]), None
 
 

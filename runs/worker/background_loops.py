@@ -14,7 +14,7 @@ from runs.services.retention.jobs import claim_job, create_daily_job, run_job
 from runs.services.telemetry import export as traces
 from runs.store.claims import WorkerState
 from runs.store.site_pause import is_site_paused
-from runs.worker.keep_going import log_failures
+from runs.worker.log_failures import log_failures
 from runs.worker.rule_scoring import IDLE_SECONDS, RuleScoring
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ def run_trace_export_loop(process: WorkerState, stop: threading.Event) -> None:
         nonlocal away
         try:
             is_busy = traces.export_due_runs(collector) == traces.BATCH_SIZE
-        except traces.CollectorAway as error:
+        except traces.CollectorUnavailable as error:
             away = min(2 * away or AWAY_SECONDS, MAX_AWAY_SECONDS)
             logger.warning("no traces exported, the collector is away: %s", error)
             return away

@@ -26,7 +26,7 @@ from runs.services.experiments.claim import (
     renew_leases,
 )
 from runs.store.site_pause import is_site_paused
-from runs.worker.slow_scoring import ScoringThreads
+from runs.worker.scoring_threads import ScoringThreads
 from tools.sandbox import abandoned_calls
 
 logger = logging.getLogger(__name__)

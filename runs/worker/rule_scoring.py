@@ -8,7 +8,7 @@ from runs.services.rules.score_runs import (
     claim_scoring_rule,
     may_take_long,
 )
-from runs.worker.keep_going import log_failures
+from runs.worker.log_failures import log_failures
 
 IDLE_SECONDS = 5.0
 """Between two looks while no rule has runs to score."""

@@ -222,7 +222,7 @@ class _MontyCall:
             # No name of the code can stand in for how an f-string writes a value.
             written = f"f'{{{name}!r}}'[:{MAX_VALUE_TEXT}]"
             try:
-                text = session.feed_run(written, print_callback=ignore_printed)
+                text = session.feed_run(written, print_callback=discard_output)
             except MontyRuntimeError as error:
                 if "NameError" in str(error):
                     continue  # a variable of a function, or not assigned yet
@@ -248,7 +248,7 @@ class _MontyCall:
                 os.kill(pid, signal.SIGKILL)
 
 
-def ignore_printed(stream: str, text: str) -> None:
+def discard_output(stream: str, text: str) -> None:
     """Print nothing."""
 
 

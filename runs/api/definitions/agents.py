@@ -32,7 +32,7 @@ from runs.models.agents import MAX_SUGGESTED_QUESTIONS
 from runs.serializers import Json
 from runs.services.agentfile.export import ExportTooLarge, export_agent_version
 from runs.services.agentfile.schema import SuggestedQuestion, ToolUseEntry
-from runs.services.agents.manage import delete_agents, share_own_prompt
+from runs.services.agents.manage import delete_agents, share_inline_prompt
 from runs.services.agents.publish import get_latest_version, is_published
 from runs.services.agents.save import ToolAssignment, save_agent
 from runs.services.errors import AgentCycle, FieldError, SpecRefused
@@ -244,7 +244,7 @@ def store_agent(agent: Agent, body: NewAgentBody | AgentBody, user: User) -> Non
     save_with_tools(agent, body, user)
     save_groups(agent, body)
     if "visibility" in sent:
-        share_own_prompt(agent)
+        share_inline_prompt(agent)
     check_spec(agent)
 
 

@@ -275,7 +275,7 @@ class AgentForm(_ModelForm):
     def _spec_errors(self) -> Iterator[tuple[str | None, str]]:
         spec = self.spec()
         where = "instructions" if self._has_own_instructions else "prompt"
-        for message in own_prompt_errors(spec):
+        for message in inline_prompt_errors(spec):
             yield where, message
         for problem in find_spec_problems(spec):
             if not problem.field.startswith("prompt"):
@@ -298,7 +298,7 @@ class AgentForm(_ModelForm):
         """Return the errors so far; an empty required field is not an error yet."""
         if not self.is_bound:
             spec = self.preview_spec()
-            return own_prompt_errors(spec) + [
+            return inline_prompt_errors(spec) + [
                 p.message for p in find_spec_problems(spec)
             ]
         return [
@@ -368,7 +368,7 @@ class AgentForm(_ModelForm):
         return [name for name in wrong if name not in SAVED_DESPITE_ERRORS]
 
 
-def own_prompt_errors(spec: AgentSpec) -> list[str]:
+def inline_prompt_errors(spec: AgentSpec) -> list[str]:
     """Return the errors of a prompt, unless it is the built-in one of the kind."""
     return list_prompt_errors(spec.kind, spec.prompt) if spec.prompt else []
 

@@ -46,10 +46,10 @@ def change_visibility(agent: Agent, visibility: Visibility) -> None:
     agent.visibility = visibility
     agent.save(update_fields=["visibility", "updated_at"])
     agent.groups.clear()
-    share_own_prompt(agent)
+    share_inline_prompt(agent)
 
 
-def share_own_prompt(agent: Agent) -> None:
+def share_inline_prompt(agent: Agent) -> None:
     """Give the prompt that is the agent's own the visibility of the agent."""
     prompt = agent.prompt
     if prompt is None or not is_inline_prompt(prompt, agent):
@@ -80,11 +80,11 @@ def delete_agents(agents: QuerySet[Agent]) -> int:
     done = 0
     for agent in find_deletable_agents(agents).select_related("prompt"):
         prompt = agent.prompt
-        has_own_prompt = prompt is not None and is_inline_prompt(prompt, agent)
+        has_inline_prompt = prompt is not None and is_inline_prompt(prompt, agent)
         try:
             with transaction.atomic():
                 agent.delete()
-                if prompt is not None and has_own_prompt:
+                if prompt is not None and has_inline_prompt:
                     prompt.delete()
         except (ProtectedError, RestrictedError):
             continue  # a run has started since

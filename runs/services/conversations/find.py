@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from runs.engine.types import HistoryTurn
 from runs.models import Agent, Conversation, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.services.runs.start import GivenTurn, build_run_title
+from runs.services.runs.start import EarlierTurn, build_run_title
 from runs.store.history import build_turns
 
 MAX_RUNS = 200
@@ -18,7 +18,7 @@ PARAGRAPH = "\n\n"
 
 
 def find_continued_conversation(
-    agent: Agent, turns: Sequence[GivenTurn], *, owner: User
+    agent: Agent, turns: Sequence[EarlierTurn], *, owner: User
 ) -> Conversation | None:
     """Return the owner's newest conversation with the agent that has these turns."""
     last = turns[-1]
@@ -41,7 +41,7 @@ def find_continued_conversation(
     return None
 
 
-def _is_same_turn(stored: GivenTurn, sent: GivenTurn) -> bool:
+def _is_same_turn(stored: EarlierTurn, sent: EarlierTurn) -> bool:
     """Whether a client sends this turn.
 
     A streamed answer follows remarks before calls of tools and links to approvals, and
@@ -57,11 +57,11 @@ def _is_same_turn(stored: GivenTurn, sent: GivenTurn) -> bool:
     return streamed == answer or streamed.endswith(PARAGRAPH + answer)
 
 
-def _list_turns(conversation: Conversation, *, most: int) -> list[GivenTurn]:
+def _list_turns(conversation: Conversation, *, most: int) -> list[EarlierTurn]:
     """Return the newest turns of a conversation, oldest first; one more than `most`."""
     runs = get_conversation_turns(conversation).order_by("-pk")[: most + 1]
     return [_build_given(turn) for run in reversed(runs) for turn in build_turns(run)]
 
 
-def _build_given(turn: HistoryTurn) -> GivenTurn:
-    return GivenTurn(turn.question, turn.answer)
+def _build_given(turn: HistoryTurn) -> EarlierTurn:
+    return EarlierTurn(turn.question, turn.answer)

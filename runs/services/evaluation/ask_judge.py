@@ -54,7 +54,7 @@ class SentRequest(NamedTuple):
     messages: tuple[JudgeMessage, ...]
 
 
-class HeldTurns:
+class ReservedTurns:
     """Turns at providers that postponed runs have reserved.
 
     Any run may use one when it comes. So judges stay in line with the runs that use
@@ -87,7 +87,7 @@ class HeldTurns:
             raise ScoringPostponed(due[0] - now)
 
 
-held_turns = HeldTurns()
+reserved_turns = ReservedTurns()
 
 
 class JudgeSession:
@@ -211,11 +211,11 @@ class JudgeSession:
         if self.trial_seconds is not None or not is_first:
             return share.reserve().seconds
         provider = share.provider.pk
-        seconds = held_turns.take(provider)
+        seconds = reserved_turns.take(provider)
         if seconds is None:
             seconds = share.reserve().seconds
         if seconds > FIRST_WAIT_SECONDS:
-            held_turns.hold(provider, seconds)
+            reserved_turns.hold(provider, seconds)
         return seconds
 
     def _check_wait(self, seconds: float) -> None:

@@ -57,7 +57,7 @@ class FrozenAgent:
     version: AgentVersion | None
 
 
-class GivenTurn(NamedTuple):
+class EarlierTurn(NamedTuple):
     """An earlier message that came with the request, and its answer; one is set."""
 
     question: str | None
@@ -76,7 +76,7 @@ def start_run(
     is_test: bool = False,
     frozen: FrozenAgent | None = None,
     keep_forever: bool = False,
-    given_turns: Sequence[GivenTurn] = (),
+    given_turns: Sequence[EarlierTurn] = (),
     queue: str | None = None,
     tool_mode: ToolMode | None = None,
     turns_of: Run | None = None,

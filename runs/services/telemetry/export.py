@@ -37,7 +37,7 @@ FINAL_STATUSES = (400, 413, 422)
 """Responses to a request that would be refused each time."""
 
 
-class CollectorAway(Exception):
+class CollectorUnavailable(Exception):
     """The collector did not accept the spans; they are sent again later."""
 
 
@@ -62,13 +62,13 @@ def get_collector() -> Collector | None:
 def export_due_runs(collector: Collector) -> int:
     """Export some ended runs; return how many were done.
 
-    Raises `CollectorAway`; the runs are then due again, and so are those of requests
-    before that one. Only very large runs need more than one request.
+    Raises `CollectorUnavailable`; the runs are then due again, and so are those of
+    requests before that one. Only very large runs need more than one request.
     """
     runs = claim_due_runs()
     try:
         _send_runs(runs, collector)
-    except CollectorAway:
+    except CollectorUnavailable:
         for run in runs:
             _get_claimed(run).update(trace_due_at=Now())
         raise
@@ -139,7 +139,7 @@ def _post_spans(client: httpx.Client, spans: list[Span], collector: Collector) -
     try:
         answer = client.post(collector.url, content=body, headers=headers)
     except httpx.HTTPError as error:
-        raise CollectorAway(str(error) or type(error).__name__) from None
+        raise CollectorUnavailable(str(error) or type(error).__name__) from None
     if answer.is_success:
         return
     said = answer.text[:MAX_ANSWER_CHARS]
@@ -149,7 +149,7 @@ def _post_spans(client: httpx.Client, spans: list[Span], collector: Collector) -
             *(len(spans), answer.status_code, said),
         )
         return
-    raise CollectorAway(f"it responded with {answer.status_code}: {said}")
+    raise CollectorUnavailable(f"it responded with {answer.status_code}: {said}")
 
 
 @cache

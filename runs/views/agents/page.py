@@ -98,7 +98,7 @@ def build_agent_page_context(
         "may_see_prompt": PromptTemplate.objects.visible_to(request.user)
         .filter(pk=agent.prompt_id or 0)
         .exists(),
-        "own_prompt": agent.prompt is not None
+        "inline_prompt": agent.prompt is not None
         and is_inline_prompt(agent.prompt, agent),
     }
 

@@ -102,7 +102,7 @@ class RunTurn:
                 return str(WAITING_LABELS[run.status])
 
     @property
-    def plain_words(self) -> str:
+    def short_status(self) -> str:
         """The same for people who only chat: no workers, rounds or tokens."""
         run = self.state.run
         if run.cancel_requested_at and not run.is_over:

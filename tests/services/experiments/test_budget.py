@@ -21,7 +21,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import NOT_JUDGED
-from runs.worker.slow_scoring import THREADS_PER_EXPERIMENT, ScoringThreads
+from runs.worker.scoring_threads import THREADS_PER_EXPERIMENT, ScoringThreads
 from tests.experiments import (
     claim_experiment,
     end_run,

@@ -169,17 +169,17 @@ def test_postponed_runs_keep_their_place_in_line_with_runs():
         waits = [share.reserve().seconds for _ in range(3)]  # of runs that come later
         assert min(waits) > 110
 
-        [due] = ask_judge.held_turns.due.values()
+        [due] = ask_judge.reserved_turns.due.values()
         due[:] = [time.monotonic()]  # a minute later
         postponed_until.clear()
         experiment = turn(experiment)
 
     assert experiment.status == "done"
-    assert ask_judge.held_turns.due == {provider.pk: []}
+    assert ask_judge.reserved_turns.due == {provider.pk: []}
 
 
 def test_a_process_holds_few_turns():
-    turns = ask_judge.HeldTurns()
+    turns = ask_judge.ReservedTurns()
     for _ in range(ask_judge.MAX_HELD_TURNS):
         assert turns.take(1) is None
         with pytest.raises(ScoringPostponed):

@@ -23,7 +23,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.spending import is_budget_used
-from runs.worker.slow_scoring import ScoringThreads
+from runs.worker.scoring_threads import ScoringThreads
 from tests.experiments import (
     claim_experiment,
     end_run,

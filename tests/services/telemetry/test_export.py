@@ -9,7 +9,7 @@ from runs.models import Resume, Run
 from runs.services.telemetry import export as exporting
 from runs.services.telemetry.export import (
     Collector,
-    CollectorAway,
+    CollectorUnavailable,
     claim_due_runs,
     export_due_runs,
 )
@@ -146,7 +146,7 @@ def test_nothing_is_lost_while_the_collector_is_away(status):
     due(make_run(status="succeeded"))
     with collector() as server:
         server.status = status
-        with pytest.raises(CollectorAway, match=str(status)):
+        with pytest.raises(CollectorUnavailable, match=str(status)):
             export_due_runs(Collector(server.url))
         server.status = 200
         assert export_due_runs(Collector(server.url)) == 1
@@ -157,7 +157,7 @@ def test_nothing_is_lost_while_the_collector_is_away(status):
 def test_no_collector_at_all_loses_nothing():
     run = due(make_run(status="succeeded"))
 
-    with pytest.raises(CollectorAway):
+    with pytest.raises(CollectorUnavailable):
         export_due_runs(Collector("http://127.0.0.1:9/v1/traces"))
 
     run.refresh_from_db()

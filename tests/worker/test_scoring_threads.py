@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from runs.worker import slow_scoring
-from runs.worker.slow_scoring import ScoringThreads
+from runs.worker import scoring_threads
+from runs.worker.scoring_threads import ScoringThreads
 from tests.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,7 +53,7 @@ def test_an_experiment_has_few_threads(gate):
 
     for pk in range(12):
         threads.add(make_cell(pk), score)
-    wait_until(lambda: len(running) == slow_scoring.THREADS_PER_EXPERIMENT)
+    wait_until(lambda: len(running) == scoring_threads.THREADS_PER_EXPERIMENT)
     gate.set()
 
     assert take_all(threads) == 12
@@ -72,7 +72,7 @@ def test_an_experiment_does_not_wait_for_the_runs_of_another(gate):
 
 
 def test_without_a_thread_a_run_is_left_for_the_next_turn(gate, monkeypatch):
-    monkeypatch.setattr(slow_scoring, "MOST_THREADS", 1)
+    monkeypatch.setattr(scoring_threads, "MOST_THREADS", 1)
     threads = ScoringThreads()
     threads.add(make_cell(1), lambda: gate.wait(60))
     threads.add(make_cell(2), lambda: 1)
