@@ -14,9 +14,9 @@ from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from tests.empty_database import migrate_postgresql, migrate_sqlite
-from tests.empty_tables import delete_rows_instead_of_flushing
-from tests.servers import start_redis
+from tests.support.empty_database import migrate_postgresql, migrate_sqlite
+from tests.support.empty_tables import delete_rows_instead_of_flushing
+from tests.support.servers import start_redis
 
 # How long an example takes says how busy the machine is, and nothing else.
 hypothesis_settings.register_profile(

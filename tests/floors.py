@@ -72,6 +72,8 @@ FLOORS: list[list[str]] = [
 MOST_MODULES = 20
 """Modules directly in one folder; a folder with more gets packages."""
 
+NOT_COUNTED = {"__init__.py", "conftest.py"}
+
 FLAT = ["runs.llm", "runs.evaluation", "runs.engine", *FLOORS[-1]]
 """Without Django, and so without our own modules that need it."""
 
@@ -122,7 +124,8 @@ def breaches(root: Path) -> list[str]:
         ]
     said += [f"Cycle: {' -> '.join(cycle)}." for cycle in cycles_of_modules(imports)]
     said += [f"Cycle: {' -> '.join(cycle)}." for cycle in cycles_of_folders(imports)]
-    return said + list(crowded_folders(modules.values(), root))
+    tests = (root / "tests").rglob("*.py")
+    return said + list(crowded_folders([*modules.values(), *tests], root))
 
 
 def modules_in(root: Path) -> Iterator[tuple[str, Path]]:
@@ -250,7 +253,7 @@ def way_back(graph: dict[str, set[str]], start: str) -> list[str]:
 
 def crowded_folders(paths: Iterable[Path], root: Path) -> Iterator[str]:
     """Yield a sentence for each folder with too many modules."""
-    counts = Counter(path.parent for path in paths if path.name != "__init__.py")
+    counts = Counter(path.parent for path in paths if path.name not in NOT_COUNTED)
     for folder, count in sorted(counts.items()):
         if count > MOST_MODULES:
             name = folder.relative_to(root)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.postgres import find_initdb, postgresql
+from tests.support.postgres import find_initdb, postgresql
 
 ROOT = Path(__file__).parent.parent
 SEED = os.environ.get("SEED", "1")
@@ -38,28 +38,28 @@ ON_SQLITE_TOO = [
     "tests/tools/sql",
     "tests/views/run_list",
     "tests/views/test_health.py",
-    "tests/worker/test_call_agents_at_once.py",
+    "tests/worker/call_agents/test_call_agents_at_once.py",
     "tests/worker/test_execute_run.py",
     "tests/worker/test_sweep.py",
 ]
 """Quick tests of SQL, locks, JSON, dates and commits; the others run once."""
 ONLY_SQLITE = [
-    "tests/browser/test_accessibility.py",
-    "tests/browser/test_agent_pages.py",
+    "tests/browser/pages/test_accessibility.py",
+    "tests/browser/agents/test_agent_pages.py",
     "tests/browser/test_clicks.py",
-    "tests/browser/test_every_page.py",
+    "tests/browser/pages/test_every_page.py",
     "tests/browser/test_newcomer.py",
-    "tests/browser/test_pages.py",
+    "tests/browser/pages/test_pages.py",
     "tests/browser/test_playground.py",
-    "tests/browser/test_run_reading.py",
-    "tests/browser/test_tool_admin.py",
+    "tests/browser/runs/test_run_reading.py",
+    "tests/browser/tools/test_tool_admin.py",
     "tests/faults/test_soak.py",
-    "tests/faults/test_supervise.py",
-    "tests/faults/test_wheel.py",
+    "tests/faults/installation/test_supervise.py",
+    "tests/faults/installation/test_wheel.py",
 ]
 """Tests in a browser or of faults that no database can change, or need SQLite."""
 ON_BOTH = [
-    "tests/faults/test_kill_points.py",
+    "tests/faults/worker/test_kill_points.py",
     "tests/faults/test_model_outage.py::test_all_runs_in_flight_survive_an_outage",
 ]
 SELDOM_ON_SQLITE = [

@@ -19,7 +19,7 @@ from django.test import Client
 from runs.views.error_pages import find_address_above
 from tests.every_address import Address, ask, list_addresses, render_nothing
 from tests.make import make_user
-from tests.world import make_world
+from tests.makers.world import make_world
 
 TABLE = Path(__file__).with_name("access.txt")
 WHO = ("stranger", "member", "viewer", "owner", "manager", "admin")

@@ -43,12 +43,18 @@ from runs.worker import experiment_process
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
 from tests.every_address import ERROR_PAGES, ask, list_addresses, render_nothing
-from tests.experiments import HOLDER, end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user
-from tests.timing import wait_until
+from tests.makers.experiments import (
+    HOLDER,
+    end_runs,
+    make_examples,
+    make_revision,
+    turn,
+)
+from tests.makers.world import make_world
+from tests.support.timing import wait_until
 from tests.worker import functions
-from tests.worker.test_experiment_process import advancing, has_ended
-from tests.world import make_world
+from tests.worker.experiments.test_experiment_process import advancing, has_ended
 from tools.sandbox import abandoned_calls
 from tools.sandbox.abandoned_calls import count_abandoned_calls
 

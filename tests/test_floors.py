@@ -117,10 +117,18 @@ def test_a_cycle_of_two_folders_is_found(tmp_path):
     ]
 
 
-def test_a_crowded_folder_is_found(tmp_path):
-    said = plant(tmp_path, {f"runs/services/a{number}.py": "" for number in range(21)})
+@pytest.mark.parametrize("folder", ["runs/services", "tests", "tests/views"])
+def test_a_crowded_folder_is_found(tmp_path, folder):
+    said = plant(tmp_path, {f"{folder}/a{number}.py": "" for number in range(21)})
 
-    assert said == ["runs/services has 21 modules, at most 20: add packages."]
+    assert said == [f"{folder} has 21 modules, at most 20: add packages."]
+
+
+@pytest.mark.parametrize("uncounted", ["__init__.py", "conftest.py"])
+def test_a_full_folder_passes(tmp_path, uncounted):
+    files = {f"tests/views/a{number}.py": "" for number in range(20)}
+
+    assert plant(tmp_path, {**files, f"tests/views/{uncounted}": ""}) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.every_address import (
     render_nothing,
 )
 from tests.make import make_user
-from tests.world import make_world
+from tests.makers.world import make_world
 
 VALUES = {
     "unstorable": "a\0\ud800",

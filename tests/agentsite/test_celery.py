@@ -15,8 +15,8 @@ from agentsite.database import parse_database_url
 from agentsite.env import QUEUES
 from agentsite.worker.broker import slots
 from tests.faults.site import run_python
-from tests.servers import start_redis
-from tests.timing import wait_until
+from tests.support.servers import start_redis
+from tests.support.timing import wait_until
 
 PATIENCE = 3
 """Seconds; a hung broker may cost a web request no more."""

@@ -3,7 +3,7 @@
 import sys
 
 from agentsite.child_processes import Child, print_new_warnings
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 LIMIT = 200_000
 WRITER = """

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentsite.logs import redact_text
-from tests.empty_database import copy_empty_sqlite
 from tests.faults.site import run_python
+from tests.support.empty_database import copy_empty_sqlite
 
 
 def logged(tmp_path, code: str) -> list[str]:

@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.urls import path
 
 from agentsite.threaded import CHUNK_BYTES, THREADS, RequestThreads, ThreadedHandler
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 from tools.net.client_disconnect import watch_disconnect
 
 POURED = 9

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agentsite.worker.threads import ElasticThreads, raise_file_limit
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 
 @pytest.fixture

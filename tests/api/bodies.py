@@ -1,4 +1,4 @@
-"""A body that works for each route that takes one, in the world of `tests.world`."""
+"""A body that works for each route that takes one, in the world of `makers.world`."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ from tests.access import doors
 from tests.api.bodies import BODIES
 from tests.every_address import build_path
 from tests.make import make_user
-from tests.world import make_world
+from tests.makers.world import make_world
 
 TABLE = Path(__file__).with_name("access.txt")
 SCOPES = tuple(ApiToken.Scope.values)

@@ -10,8 +10,8 @@ from django.db import connection, models
 from django.utils import timezone
 
 from tests.api.make_client import Api, fields_of
-from tests.experiments import make_revision
 from tests.make import make_provider, make_tool, make_user, make_webhook
+from tests.makers.experiments import make_revision
 from tools.definition.save import save_tool
 
 pytestmark = pytest.mark.django_db

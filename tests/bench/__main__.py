@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tests.bench.site import private_servers
+from tests.bench.servers.site import private_servers
 
 ALONE = [
     "tests.bench.bench_engine",

@@ -39,7 +39,7 @@ def measure(asked: argparse.Namespace, pid: int) -> int:
     import django  # noqa: PLC0415  # the settings need the environment set above
 
     django.setup()
-    from tests.bench.experiment_load import prepare  # noqa: PLC0415  # Django first
+    from tests.bench.loads.experiment_load import prepare  # noqa: PLC0415  # Django first
 
     number, cookie = prepare(asked.examples)
     site = Site(asked.port, pid, cookie)

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from tests.bench.bench_run_page import Site as Pages
 from tests.bench.bench_run_page import read
 from tests.bench.bench_runs import HEAD, Measure, Target
-from tests.bench.site import Site, private_servers, run, running_site
+from tests.bench.servers.site import Site, private_servers, run, running_site
 
 AGENT = "mock-k5-l0"
 USUAL, MOST_AT_ONCE = 10, 50
@@ -41,8 +41,8 @@ from runs.models import Dataset, Run
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
-from tests.bench.run_page_load import open_session
-from tests.experiments import make_revision
+from tests.bench.loads.run_page_load import open_session
+from tests.makers.experiments import make_revision
 from tests.make import make_dataset
 user = User.objects.get()
 dataset = make_dataset(user, name="bench")
@@ -58,7 +58,7 @@ ADD_JUDGE = f"""
 import django
 django.setup()
 from django.contrib.auth.models import User
-from tests.experiments import make_revision
+from tests.makers.experiments import make_revision
 config = {{"provider": "mock", "model": "mock-k0-l15000", "rubric": "Right?"}}
 config["votes"] = {VOTES}
 revision = make_revision(User.objects.get(), name="Judge", kind="judge", config=config)

@@ -1,7 +1,7 @@
 """What must not take long, each beside its limit: `python -m tests.bench.bench_limits`.
 
-These are tests of the suite, which judges only what they do, and two modules of this
-package. A test that records a property `seconds` is measured by it, any other by the
+These are tests of the suite, which judges only what they do, and the modules of
+`limits`. A test that records a property `seconds` is measured by it, any other by the
 time of its call. One that misses its limit gets two more chances: a busy machine is
 slow at times. Exits 1 if a limit was missed or a test failed.
 """
@@ -15,21 +15,23 @@ from pathlib import Path
 LIMITS = {
     "tests/agentsite/test_celery.py::test_a_broker_that_is_away_is_an_error": 3.0,
     "tests/agentsite/test_celery.py::test_a_broker_that_hangs_is_an_error": 3.0,
-    "tests/bench/limit_calls.py::test_one_call_of_a_function": 0.0003,
-    "tests/bench/limit_calls.py::test_one_call_of_python": 0.003,
-    "tests/bench/limit_openapi.py::test_a_large_document_is_imported": 5.0,
-    "tests/bench/limit_parsing.py::test_hostile_text": 0.1,
-    "tests/bench/limit_parsing.py::test_hostile_arguments": 0.1,
-    "tests/browser/test_editor.py::test_two_thousand_lines_are_edited": 1.4,
+    "tests/bench/limits/limit_calls.py::test_one_call_of_a_function": 0.0003,
+    "tests/bench/limits/limit_calls.py::test_one_call_of_python": 0.003,
+    "tests/bench/limits/limit_openapi.py::test_a_large_document_is_imported": 5.0,
+    "tests/bench/limits/limit_parsing.py::test_hostile_text": 0.1,
+    "tests/bench/limits/limit_parsing.py::test_hostile_arguments": 0.1,
+    "tests/browser/agents/test_editor.py::test_two_thousand_lines_are_edited": 1.4,
     "tests/browser/test_newcomer.py::"
     "test_the_first_link_leads_to_a_run_that_shows_its_first_step": 5.0,
-    "tests/browser/test_run_page.py::test_stop_is_acknowledged_and_ends_the_run": 2.0,
+    "tests/browser/runs/test_run_page.py::"
+    "test_stop_is_acknowledged_and_ends_the_run": 2.0,
     "tests/engine/parsing/test_json_schema.py::"
     "test_a_pattern_that_may_take_forever_is_refused_and_never_run": 1.0,
-    "tests/faults/test_redis_dies.py::test_a_run_is_accepted_and_finishes_later": 1.0,
-    "tests/faults/test_stop_computing.py::test_stop_ends_a_computing_tool": 5.0,
-    "tests/faults/test_worker_dies.py::test_stop_ends_a_hanging_model_call": 5.0,
-    "tests/faults/test_worker_dies.py::test_stop_ends_a_hanging_tool": 5.0,
+    "tests/faults/broker/test_redis_dies.py::"
+    "test_a_run_is_accepted_and_finishes_later": 1.0,
+    "tests/faults/worker/test_stop_computing.py::test_stop_ends_a_computing_tool": 5.0,
+    "tests/faults/worker/test_worker_dies.py::test_stop_ends_a_hanging_model_call": 5.0,
+    "tests/faults/worker/test_worker_dies.py::test_stop_ends_a_hanging_tool": 5.0,
     "tests/live/test_asgi.py::test_a_server_that_is_stopped_ends_its_streams": 4.0,
     "tests/live/test_hub.py::test_streams_end_when_the_server_stops": 1.0,
     "tests/live/test_stream.py::test_notices_are_dropped_while_redis_hangs": 2.0,

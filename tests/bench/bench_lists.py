@@ -16,8 +16,8 @@ import django
 import psycopg
 
 from tests.bench.bench_run_page import Site, read, server, wait_for
-from tests.bench.site import private_servers
-from tests.servers import free_port
+from tests.bench.servers.site import private_servers
+from tests.support.servers import free_port
 
 LIST_MS, HOME_MS, TOOLS_MS = (300, 150), (200, 100), (400, 200)
 """What must be reached, and the goal."""
@@ -93,7 +93,7 @@ def main() -> int:
         os.environ["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], check=True)
         django.setup()
-        cookies = importlib.import_module("tests.bench.lists_site").prepare(
+        cookies = importlib.import_module("tests.bench.loads.lists_site").prepare(
             people=PEOPLE, agents=AGENTS, tools=USED_TOOLS
         )
         fill(servers["DATABASE_URL"], request.runs, tests=request.tests)
@@ -151,7 +151,7 @@ def fill(url: str, runs: int, *, tests: int) -> None:
             )
             database.execute(text.replace("%%", "%"))
         database.execute("SELECT setval('runs_run_id_seq', %s)", [runs])
-        importlib.import_module("tests.bench.lists_site").count_runs()
+        importlib.import_module("tests.bench.loads.lists_site").count_runs()
         database.execute("VACUUM ANALYZE")
 
 

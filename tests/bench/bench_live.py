@@ -84,11 +84,11 @@ def measure(request: argparse.Namespace, pid: int) -> int:
     import django  # noqa: PLC0415  # the settings need the environment set above
 
     django.setup()
-    from tests.bench import live_load  # noqa: PLC0415  # it needs Django set up
+    from tests.bench.loads import live_load  # noqa: PLC0415  # it needs Django set up
 
     run_ids, headers = live_load.prepare(request.runs)
     worker = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.live_load", str(request.rate)]
+        [sys.executable, "-m", "tests.bench.loads.live_load", str(request.rate)]
         + [str(request.seconds), *map(str, run_ids)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

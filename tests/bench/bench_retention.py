@@ -12,7 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.bench.site import Site, private_servers, running_site
+from tests.bench.servers.site import Site, private_servers, running_site
 
 MAX_RATIO = 1.2
 RATE = 20.0

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.bench.site import cpu_of
+from tests.bench.servers.site import cpu_of
 
 MUST_FIRST_BYTE, MUST_SIZE, MUST_BODY, MUST_LIVE = 0.400, 300_000, 0.150, 0.250
 LIVE_COMMITS = 60
@@ -82,7 +82,7 @@ def measure(request: argparse.Namespace, pid: int) -> int:
     import django  # noqa: PLC0415  # the settings need the environment set above
 
     django.setup()
-    from tests.bench.run_page_load import prepare  # noqa: PLC0415  # Django first
+    from tests.bench.loads.run_page_load import prepare  # noqa: PLC0415  # Django first
 
     done, running, cookie = prepare(request.steps)
     site = Site(request.port, pid, cookie)
@@ -167,7 +167,7 @@ def wait_for(site: Site) -> None:
 
 def live_delays(site: Site, run_id: int) -> list[float]:
     """Return the sorted seconds from each commit to a viewer's page."""
-    from tests.bench.run_page_load import (  # noqa: PLC0415  # Django first
+    from tests.bench.loads.run_page_load import (  # noqa: PLC0415  # Django first
         commit_round,
         seq_of,
     )

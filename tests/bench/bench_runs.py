@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, NamedTuple
 
-from tests.bench.site import (
+from tests.bench.servers.site import (
     SIDE_EFFECT,
     Site,
     cpu_of,
@@ -140,7 +140,12 @@ class Floor(NamedTuple):
 def floor_of(site: Site) -> Iterator[Floor]:
     """Start the loop by hand beside the site; end it with the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.reference_loop", str(site.model_port)],
+        [
+            sys.executable,
+            "-m",
+            "tests.bench.servers.reference_loop",
+            str(site.model_port),
+        ],
         env={**os.environ, **site.env},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

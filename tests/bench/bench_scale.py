@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.bench.bench_runs import HEAD, Measure, Target
-from tests.bench.site import (
+from tests.bench.servers.site import (
     ROOT,
     WORKER,
     Site,

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench.bench_runs import Measure, Target
-from tests.servers import free_port, is_healthy
+from tests.support.servers import free_port, is_healthy
 
 ROOT = Path(__file__).parent.parent.parent
 COLD = Target(180, 60)

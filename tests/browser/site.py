@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import psycopg
 
-from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
-from tests.servers import free_port, is_answering, is_healthy, start_redis
-from tests.timing import wait_until
+from tests.support.empty_database import copy_empty_sqlite, create_empty_postgresql
+from tests.support.servers import free_port, is_answering, is_healthy, start_redis
+from tests.support.timing import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 

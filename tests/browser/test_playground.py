@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.agents.test_first_agent import SECONDS, enter
 from tests.browser.driver.chromium import listen, overflow
 from tests.browser.driver.editor import open_editor
-from tests.browser.test_first_agent import SECONDS, enter
 
 pytestmark = pytest.mark.browser
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.agents.test_first_agent import SECONDS, enter
 from tests.browser.driver.chromium import listen, signed_in
-from tests.browser.test_first_agent import SECONDS, enter
 
 pytestmark = pytest.mark.browser
 

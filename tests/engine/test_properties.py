@@ -229,7 +229,7 @@ LEADS = [(kind, "") for kind in sorted(AGENT_KINDS)] + [
 
 @pytest.mark.parametrize(("kind", "lead"), LEADS)
 def test_hostile_text_is_read_or_is_a_parse_error(kind, lead):
-    for piece in HOSTILE.values():  # of a megabyte in tests/bench/limit_parsing.py
+    for piece in HOSTILE.values():  # of a megabyte in tests/bench/limits
         with suppress(ParseError):
             read(kind, lead + piece * (10_000 // len(piece)))
 

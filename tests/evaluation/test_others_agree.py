@@ -10,7 +10,7 @@ import pytest
 
 from runs.evaluation.statistics import compute_agreement
 from tests.evaluation.make import make_expected, make_record, make_step, score
-from tests.servers import find_server_program
+from tests.support.servers import find_server_program
 
 pytestmark = pytest.mark.slow
 

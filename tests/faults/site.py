@@ -8,9 +8,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.empty_database import copy_empty_sqlite
-from tests.servers import free_port, is_answering
-from tests.timing import wait_until
+from tests.support.empty_database import copy_empty_sqlite
+from tests.support.servers import free_port, is_answering
+from tests.support.timing import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 NOT_INHERITED = ("DATABASE_URL", "REDIS_URL", "MAKELEVEL", "PORT")

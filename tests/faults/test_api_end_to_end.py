@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.functions import LEDGER
 from tests.faults.site import ROOT, Site, environment, start
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 pytestmark = pytest.mark.faults
 

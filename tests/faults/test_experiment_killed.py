@@ -15,11 +15,11 @@ import psycopg
 import pytest
 
 from agentsite.child_processes import HELPER_NICENESS
-from tests.empty_database import create_empty_postgresql
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.site import Site, run_python, start
-from tests.postgres import find_initdb, postgresql
-from tests.timing import wait_until
+from tests.support.empty_database import create_empty_postgresql
+from tests.support.postgres import find_initdb, postgresql
+from tests.support.timing import wait_until
 
 pytestmark = pytest.mark.faults
 
@@ -34,7 +34,7 @@ django.setup()
 from django.contrib.auth.models import User
 from runs.models import Agent, Provider
 from runs.services.experiments.create import *
-from tests.experiments import make_examples, make_revision
+from tests.makers.experiments import make_examples, make_revision
 
 ann = User.objects.create_user("ann")
 provider = Provider.objects.create(owner=ann, name="demo", kind="demo")
@@ -59,7 +59,7 @@ django.setup()
 from django.contrib.auth.models import User
 from runs.models import Agent, Provider
 from runs.services.experiments.create import *
-from tests.experiments import make_examples, make_revision
+from tests.makers.experiments import make_examples, make_revision
 
 ann = User.objects.create_user("ann")
 demo = Provider.objects.create(owner=ann, name="demo", kind="demo")

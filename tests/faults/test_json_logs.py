@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fakes.model_server import Recorded, model_server
+from tests.faults.database.test_database_away import call_api, command, wait_for_end
 from tests.faults.site import Site, run_python, start
-from tests.faults.test_database_away import call_api, command, wait_for_end
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 

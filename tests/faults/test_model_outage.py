@@ -11,7 +11,7 @@ from runs.services.runs.resume import resume_run
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
 from tests.make import make_provider, make_user
-from tests.servers import free_port
+from tests.support.servers import free_port
 from tests.worker.run_parts import agent_on, call, started
 
 pytestmark = pytest.mark.faults

@@ -15,7 +15,7 @@ from django.db import connection
 
 from runs.models import Run, Worker
 from tests.faults.functions import LEDGER
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 LEASE_SECONDS = 3.0

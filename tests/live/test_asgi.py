@@ -14,9 +14,9 @@ from runs.live import asgi
 from runs.services.accounts.tokens import create_token
 from tests.live.hub_parts import commit_end, commit_outcome, commit_reply
 from tests.make import make_run, make_user
-from tests.threads import in_thread
-from tests.timing import wait_until
-from tests.web_server import served
+from tests.support.threads import in_thread
+from tests.support.timing import wait_until
+from tests.support.web_server import served
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

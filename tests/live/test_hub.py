@@ -28,7 +28,7 @@ from tests.live.hub_parts import (
 )
 from tests.live.text_deltas import send_text_delta
 from tests.make import make_run
-from tests.threads import in_thread
+from tests.support.threads import in_thread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

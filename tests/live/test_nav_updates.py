@@ -12,7 +12,7 @@ from runs.live.page_renderer import PageRenderer
 from runs.services.approvals.answer import reject_step
 from tests.live.hub_parts import running_hub
 from tests.make import make_decision, make_run, make_step, make_user, make_worker
-from tests.threads import in_thread
+from tests.support.threads import in_thread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

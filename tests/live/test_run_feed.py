@@ -18,8 +18,8 @@ from runs.openai.relay import Relay
 from runs.services.accounts.tokens import create_token
 from tests.live.hub_parts import commit_end
 from tests.make import make_decision, make_run, make_step
-from tests.threads import in_thread
-from tests.timing import wait_until
+from tests.support.threads import in_thread
+from tests.support.timing import wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -8,8 +8,8 @@ import redis
 
 from runs import redis_streams as stream
 from tests.live.text_deltas import send_text_delta
-from tests.servers import start_redis
-from tests.timing import wait_until
+from tests.support.servers import start_redis
+from tests.support.timing import wait_until
 
 
 @pytest.fixture

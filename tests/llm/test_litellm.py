@@ -13,7 +13,7 @@ from runs.engine.types import AudioPart, ImagePart, Message, TextPart
 from tests.fakes.model_server import FakeServer, model_server
 from tests.llm.make import make_llm, make_request, soon
 from tests.make import make_provider, make_user
-from tests.servers import find_server_program, free_port, is_answering
+from tests.support.servers import find_server_program, free_port, is_answering
 from tests.worker.run_parts import agent_on, call, calls, executed
 
 LITELLM = find_server_program("litellm")

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.fork_server import ForkServer, fork_server
+from tests.support.fork_server import ForkServer, fork_server
 from tests.tools.rows import make_user
 from tools.definition.save import save_tool
 from tools.mcp_offer import Offer
 from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
 from tools.models import McpServer, Tool
 
-STDIO_SERVER = Path(__file__).parent / "stdio_server.py"
-SMALL_SERVER = Path(__file__).parent / "small_server.py"
+STDIO_SERVER = Path(__file__).parent / "servers/stdio_server.py"
+SMALL_SERVER = Path(__file__).parent / "servers/small_server.py"
 
 
 def command_line(name: str = "tests", *, variables: str = "", folder: str = "") -> str:

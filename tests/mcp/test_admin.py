@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
+from tests.mcp.servers.http_server import mcp_server
 from tests.tools.admin.test_tools import page, signed_in
 from tests.tools.rows import make_user
 from tools.definition.save import save_tool

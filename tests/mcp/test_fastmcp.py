@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fork_server import ForkServer, fork_server
 from tests.mcp.rows import make_server, take_over
-from tests.servers import find_server_program, free_port, is_answering
+from tests.support.fork_server import ForkServer, fork_server
+from tests.support.servers import find_server_program, free_port, is_answering
 from tests.tools.rows import make_user
 from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed
@@ -23,7 +23,7 @@ from tools.net.deadline import Deadline
 from tools.secrets import seal
 
 PYTHON = find_server_program("python")
-SERVER = Path(__file__).parent / "fastmcp_server.py"
+SERVER = Path(__file__).parent / "servers/fastmcp_server.py"
 MODULES = (
     *("fastmcp.server.server", "fastmcp.server.auth.providers.jwt", "uncalled_for"),
     *("fastmcp.server.http", "fastmcp.tools.function_tool", "anyio._backends._asyncio"),

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.mcp.http_server import mcp_server
+from tests.mcp.servers.http_server import mcp_server
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.mcp.http import HttpLink
 from tools.mcp.session import Session, open_mcp_session

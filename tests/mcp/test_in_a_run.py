@@ -10,8 +10,8 @@ import pytest
 from runs.models import Agent
 from tests.fakes.model_server import FakeServer, model_server
 from tests.make import make_agent, make_provider, make_user
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, take_over
+from tests.mcp.servers.http_server import mcp_server
 from tests.worker.run_parts import call, executed
 from tools.mcp_pin import McpPin
 from tools.models import McpServer, Tool

@@ -5,8 +5,8 @@ import pytest
 from runs.engine.spec_validation import find_spec_problems
 from runs.services.spec.freeze import freeze_agent
 from tests.make import make_agent
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
+from tests.mcp.servers.http_server import mcp_server
 from tests.tools.rows import make_tool, make_user
 from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed, ToolTimedOut

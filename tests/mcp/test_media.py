@@ -12,8 +12,8 @@ from runs.services.forks.fork import fork_run
 from runs.services.forks.point import load_fork_point
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import make_server, take_over
+from tests.mcp.servers.http_server import mcp_server
 from tests.worker.run_parts import call, executed
 from tools.mcp.results import parse_call_result
 from tools.media import MAX_MEDIA, MAX_MEDIA_BYTES, Media, MediaResult

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.rows import make_server, take_over
-from tests.servers import free_port
+from tests.support.servers import free_port
 from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed
 from tools.kinds.registry import call_tool

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import make_server, take_over
+from tests.mcp.servers.http_server import mcp_server
 from tests.tools.rows import make_user
 from tools.definition.freeze import freeze_tool
 from tools.kinds.registry import call_tool

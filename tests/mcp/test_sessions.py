@@ -14,7 +14,6 @@ from runs.models import Run
 from runs.services.approvals.answer import approve_step
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import (
     SMALL_SERVER,
     command_line,
@@ -22,6 +21,7 @@ from tests.mcp.rows import (
     small_command,
     take_over,
 )
+from tests.mcp.servers.http_server import mcp_server
 from tests.mcp.test_stdio import is_gone
 from tests.worker.run_parts import call, calls, executed, go_on
 from tools.definition.freeze import freeze_tool

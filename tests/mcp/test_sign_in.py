@@ -12,9 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.utils import timezone
 
-from tests.mcp.account import Account
-from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import make_server, take_over
+from tests.mcp.servers.account import Account
+from tests.mcp.servers.http_server import mcp_server
 from tests.tools.admin.test_tools import signed_in
 from tests.tools.http_server import Answer, serve
 from tests.tools.rows import make_user

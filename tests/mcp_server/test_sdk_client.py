@@ -21,8 +21,8 @@ from runs.services.accounts.tokens import create_token
 from runs.services.approvals.answer import approve_step
 from tests.fakes.model_server import FakeServer
 from tests.openai.site import working
-from tests.threads import in_thread
-from tests.timing import wait_until
+from tests.support.threads import in_thread
+from tests.support.timing import wait_until
 from tests.views.agents.test_code import example_of
 from tests.worker.run_parts import agent_on, ask_before
 

@@ -18,7 +18,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from runs.models import Agent, ApiToken
 from runs.oauth.codes import compute_challenge
 from runs.services.accounts.tokens import find_valid_token
-from tests.threads import in_thread
+from tests.support.threads import in_thread
 
 CALLBACK = "http://127.0.0.1:43117/callback"
 VERIFIER = "v" * 43

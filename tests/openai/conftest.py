@@ -9,7 +9,7 @@ from runs.models import Agent
 from tests.fakes.model_server import FakeServer
 from tests.make import make_user
 from tests.openai.site import answering_model
-from tests.web_server import served
+from tests.support.web_server import served
 from tests.worker.run_parts import agent_on, ask_before
 
 

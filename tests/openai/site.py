@@ -14,7 +14,7 @@ from runs.store.claims import worker_state
 from runs.worker.execute_run import execute_run
 from runs.worker.heartbeat import check_claims
 from tests.fakes.model_server import FakeServer, Recorded, model_server
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 from tests.worker.run_parts import call
 
 

@@ -14,10 +14,10 @@ import pytest
 from runs.models import Agent, Conversation, Decision, Run
 from runs.services.accounts.tokens import create_token
 from runs.services.approvals.answer import approve_step
-from tests.fork_server import ForkServer, fork_server
 from tests.openai.site import working
-from tests.servers import find_server_program
-from tests.timing import wait_until
+from tests.support.fork_server import ForkServer, fork_server
+from tests.support.servers import find_server_program
+from tests.support.timing import wait_until
 
 PROGRAM = find_server_program("llm")
 MODULES = (

@@ -24,8 +24,8 @@ from runs.store.specs import get_or_create_spec
 from tests.make import make_prompt, make_version
 from tests.openai.clients.driver import ClientError, ClientProcess, client_process
 from tests.openai.site import working
-from tests.servers import find_server_program
-from tests.timing import wait_until
+from tests.support.servers import find_server_program
+from tests.support.timing import wait_until
 from tests.views.agents.test_code import example_of
 from tools.models import AuditEntry
 from tools.secrets import seal

@@ -23,7 +23,7 @@ from runs.store.database_clock import db_time_from_now
 from tests.fakes.model_server import model_server
 from tests.faults.site import run_python
 from tests.make import make_provider, make_run, make_worker
-from tests.servers import start_redis
+from tests.support.servers import start_redis
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from django.db import connection
 
 from runs.models import Run
-from tests.servers import is_healthy
 from tests.soak.chaos import Chaos
 from tests.soak.judge import violations
 from tests.soak.machines import LEASE_SECONDS, Machines
@@ -19,7 +18,8 @@ from tests.soak.model import Planner
 from tests.soak.person import Person
 from tests.soak.recovery import Recovery
 from tests.soak.site import prepare
-from tests.timing import wait_until
+from tests.support.servers import is_healthy
+from tests.support.timing import wait_until
 
 RUNS_A_SECOND = 6.0
 RUNS_A_FAULT = 10

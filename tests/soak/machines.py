@@ -12,12 +12,12 @@ from pathlib import Path
 
 import redis
 
-from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.functions import LEDGER
-from tests.postgres import Postgres, find_initdb, postgresql
-from tests.servers import free_port, start_redis
 from tests.soak.model import Planner
+from tests.support.empty_database import copy_empty_sqlite, create_empty_postgresql
+from tests.support.postgres import Postgres, find_initdb, postgresql
+from tests.support.servers import free_port, start_redis
 
 ROOT = Path(__file__).parent.parent.parent
 WORKERS = ("worker-0", "worker-1")

@@ -15,7 +15,7 @@ from runs.worker.sweep import sweep
 from tests.api.make_client import Api
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_run, make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tests.worker.run_parts import agent_on, started
 
 pytestmark = pytest.mark.django_db(transaction=True)

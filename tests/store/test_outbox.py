@@ -14,7 +14,7 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tests.threads import at_once
+from tests.support.threads import at_once
 
 pytestmark = pytest.mark.django_db
 

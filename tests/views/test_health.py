@@ -13,7 +13,7 @@ from django.utils import timezone
 from runs.models import HealthProbe, ProviderOutage
 from runs.services.health import status
 from tests.make import make_provider, make_run, make_worker
-from tests.servers import start_redis
+from tests.support.servers import start_redis
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,6 @@ from runs.services.experiments.create import (
 from runs.services.runs.resume import resume_run
 from runs.views.home.activity import MAX_ACTIVE_ROWS, MAX_ROWS
 from runs.views.home.first_steps import list_first_steps
-from tests.experiments import make_examples, make_revision
 from tests.make import (
     fit,
     make_agent,
@@ -31,6 +30,7 @@ from tests.make import (
     make_webhook,
     make_worker,
 )
+from tests.makers.experiments import make_examples, make_revision
 
 pytestmark = pytest.mark.django_db
 

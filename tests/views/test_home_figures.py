@@ -19,7 +19,6 @@ from runs.ui.format import format_day
 from runs.views.home.key_figures import draw_line
 from runs.views.home.page import MIN_RUNS
 from runs.views.home.period import HomePeriod, read_period
-from tests.html import strip_tags
 from tests.make import (
     make_agent,
     make_run,
@@ -29,7 +28,8 @@ from tests.make import (
     make_user,
     make_version,
 )
-from tests.scoring import end_run, make_rule, score_all
+from tests.makers.scoring import end_run, make_rule, score_all
+from tests.support.html import strip_tags
 from tools.models import ToolUsage
 
 pytestmark = pytest.mark.django_db

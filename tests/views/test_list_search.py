@@ -5,8 +5,6 @@ from django.utils import timezone
 
 from runs.models import Experiment, ScoredRun
 from runs.services.accounts.tokens import create_token
-from tests.annotation import make_queue
-from tests.experiments import make_experiment, make_revision
 from tests.make import (
     make_agent,
     make_dataset,
@@ -19,7 +17,9 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tests.scoring import make_rule
+from tests.makers.annotation import make_queue
+from tests.makers.experiments import make_experiment, make_revision
+from tests.makers.scoring import make_rule
 
 pytestmark = pytest.mark.django_db
 

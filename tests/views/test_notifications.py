@@ -14,7 +14,7 @@ from runs.services.approvals.answer import reject_step
 from runs.services.approvals.by_link import create_approval_link
 from runs.services.notifications import send
 from tests.make import make_decision, make_run, make_step, make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db

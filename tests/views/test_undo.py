@@ -12,7 +12,6 @@ from runs.models.runs import Conversation
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.working_copy import find_working_example
-from tests.experiments import make_examples
 from tests.make import (
     make_agent,
     make_hook,
@@ -21,7 +20,8 @@ from tests.make import (
     make_schedule,
     make_webhook,
 )
-from tests.scoring import make_rule
+from tests.makers.experiments import make_examples
+from tests.makers.scoring import make_rule
 from tests.tools.rows import make_tool
 from tests.views.tools.test_bulk_actions import manager
 from tools.models import Tool

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from runs.models import ProviderModel, Run
 from runs.services.search.index_runs import index_runs
-from tests.html import strip_tags
 from tests.make import (
     make_agent,
     make_provider,
@@ -20,6 +19,7 @@ from tests.make import (
     make_step,
     make_user,
 )
+from tests.support.html import strip_tags
 
 pytestmark = pytest.mark.django_db
 

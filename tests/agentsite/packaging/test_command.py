@@ -1,4 +1,4 @@
-"""The console command; tests/faults/test_wheel.py starts it from the wheel."""
+"""The console command; tests/faults/installation starts it from the wheel."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """Leaving a page that has unsaved changes."""
 
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 
 def leave(page) -> list[str]:

@@ -11,7 +11,7 @@ django.setup()
 from django.utils import timezone  # noqa: E402  # after the set-up
 
 from runs.models import AgentStep, Run  # noqa: E402
-from tests.bench.run_page_load import commit_round  # noqa: E402
+from tests.bench.loads.run_page_load import commit_round  # noqa: E402
 
 
 def main(run_id: int, what: str, count: int) -> None:

@@ -42,8 +42,8 @@ from runs.services.experiments.create import (
 from runs.services.gates.edit import GatePlan, save_gate
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import get_or_create_spec
-from tests.experiments import turn
 from tests.make import make_dataset, make_step
+from tests.makers.experiments import turn
 
 RUNNING_SHARE = 0.6
 """Of the started runs of the experiment that is running, those that have ended."""

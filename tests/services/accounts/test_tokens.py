@@ -13,7 +13,7 @@ from runs.services.accounts import tokens
 from runs.services.accounts.tokens import create_token, find_valid_token, revoke_token
 from runs.services.errors import TooManyTokens
 from tests.make import make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 
 pytestmark = pytest.mark.django_db
 

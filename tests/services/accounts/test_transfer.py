@@ -22,7 +22,7 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tests.scoring import make_rule
+from tests.makers.scoring import make_rule
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db

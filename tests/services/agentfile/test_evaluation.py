@@ -35,8 +35,6 @@ from runs.services.experiments.create import (
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
 from runs.services.spec.freeze import freeze_agent
-from tests.experiments import make_revision
-from tests.gates import finish_experiment, make_gate
 from tests.make import (
     make_agent,
     make_dataset,
@@ -45,6 +43,8 @@ from tests.make import (
     make_tool,
     make_user,
 )
+from tests.makers.experiments import make_revision
+from tests.makers.gates import finish_experiment, make_gate
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db

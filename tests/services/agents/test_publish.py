@@ -21,8 +21,8 @@ from runs.services.errors import (
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_version_gate_state
 from runs.services.runs.start import start_run
-from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_prompt
+from tests.makers.gates import finish_experiment, make_gate
 from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db

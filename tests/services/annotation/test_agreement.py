@@ -24,9 +24,9 @@ from runs.services.experiments.create import (
     ExperimentPlan,
     create_experiment,
 )
-from tests.annotation import make_queue, score_next
-from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_run, make_user
+from tests.makers.annotation import make_queue, score_next
+from tests.makers.experiments import end_runs, make_examples, make_revision, turn
 
 pytestmark = pytest.mark.django_db
 

@@ -26,9 +26,9 @@ from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.from_run import build_content_of_run
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.datasets.working_copy import select_working_examples
-from tests.annotation import make_ended_run, make_queue, score_next
 from tests.make import make_agent, make_dataset, make_run, make_user
-from tests.threads import at_once
+from tests.makers.annotation import make_ended_run, make_queue, score_next
+from tests.support.threads import at_once
 
 pytestmark = pytest.mark.django_db
 GOOD = AnnotationContent(4)

@@ -25,7 +25,7 @@ from runs.services.errors import (
 from runs.services.health.invariants import check_invariants
 from tests.fakes.model_server import model_server
 from tests.make import make_decision, make_run, make_step, make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tests.worker import functions
 from tests.worker.run_parts import agent_on, ask_before, call, calls, executed, go_on
 from tools.audit.entry import AuditEntry

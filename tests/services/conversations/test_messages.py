@@ -23,7 +23,7 @@ from tests.make import (
     make_run,
     make_user,
 )
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)

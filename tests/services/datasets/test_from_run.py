@@ -6,9 +6,9 @@ from runs.models import Example
 from runs.services.datasets.from_run import add_run_to_dataset, add_runs_to_dataset
 from runs.services.datasets.from_run import build_content_of_run as build_content
 from runs.services.datasets.same_example import find_same_example
-from tests.annotation import make_ended_run
 from tests.make import make_agent, make_dataset, make_user
-from tests.threads import at_once
+from tests.makers.annotation import make_ended_run
+from tests.support.threads import at_once
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from runs.services.evaluation.score_run import (
 from runs.services.providers import rate
 from tests.fakes.model_server import model_server
 from tests.make import make_call, make_provider, make_run, make_step, make_user
-from tests.rates import use_fresh_rates
+from tests.support.rates import use_fresh_rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

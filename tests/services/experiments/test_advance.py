@@ -45,15 +45,6 @@ from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import ScoringTurn, score_cells
 from runs.services.runs.delete_rows import delete_run_rows
 from runs.store.specs import load_spec
-from tests.experiments import (
-    HOLDER,
-    claim_experiment,
-    end_runs,
-    make_examples,
-    make_experiment,
-    make_revision,
-    turn,
-)
 from tests.make import (
     make_agent,
     make_call,
@@ -61,6 +52,15 @@ from tests.make import (
     make_run,
     make_step,
     make_user,
+)
+from tests.makers.experiments import (
+    HOLDER,
+    claim_experiment,
+    end_runs,
+    make_examples,
+    make_experiment,
+    make_revision,
+    turn,
 )
 
 pytestmark = pytest.mark.django_db

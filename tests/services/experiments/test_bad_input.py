@@ -28,9 +28,15 @@ from runs.services.experiments.figures import load_stored_figures
 from runs.services.retention.erase_person import erase_person, list_person_stages
 from runs.services.retention.jobs import claim_job, run_job
 from runs.services.runs.delete_rows import delete_run_rows
-from tests.experiments import HOLDER, end_runs, make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_dataset, make_provider, make_run, make_user
+from tests.makers.experiments import (
+    HOLDER,
+    end_runs,
+    make_examples,
+    make_revision,
+    turn,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

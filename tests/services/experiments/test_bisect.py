@@ -21,7 +21,8 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.repeat import find_experiment, repeat_experiment
-from tests.experiments import (
+from tests.make import make_agent, make_user, make_version
+from tests.makers.experiments import (
     claim_experiment,
     end_run,
     end_runs,
@@ -30,7 +31,6 @@ from tests.experiments import (
     make_revision,
     turn,
 )
-from tests.make import make_agent, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 

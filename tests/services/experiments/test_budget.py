@@ -22,7 +22,9 @@ from runs.services.experiments.create import (
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import NOT_JUDGED
 from runs.worker.scoring_threads import THREADS_PER_EXPERIMENT, ScoringThreads
-from tests.experiments import (
+from tests.fakes.model_server import FakeServer, model_server
+from tests.make import make_agent, make_provider, make_user
+from tests.makers.experiments import (
     claim_experiment,
     end_run,
     end_runs,
@@ -30,9 +32,7 @@ from tests.experiments import (
     make_revision,
     turn,
 )
-from tests.fakes.model_server import FakeServer, model_server
-from tests.make import make_agent, make_provider, make_user
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,15 +21,15 @@ from runs.services.experiments.create import (
 from runs.services.experiments.repeat import repeat_experiment
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import dump_spec, get_or_create_spec, load_spec
-from tests.experiments import (
+from tests.fakes.model_server import model_server
+from tests.make import make_agent, make_prompt, make_user, make_version
+from tests.makers.experiments import (
     end_runs,
     finish_bisection,
     make_examples,
     make_revision,
     turn,
 )
-from tests.fakes.model_server import model_server
-from tests.make import make_agent, make_prompt, make_user, make_version
 from tests.worker.run_parts import agent_on, go_on
 
 pytestmark = pytest.mark.django_db

@@ -18,10 +18,16 @@ from runs.services.experiments.create import (
 )
 from runs.services.providers import rate
 from runs.services.runs.delete_rows import delete_run_rows
-from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
-from tests.rates import use_fresh_rates
+from tests.makers.experiments import (
+    end_run,
+    end_runs,
+    make_examples,
+    make_revision,
+    turn,
+)
+from tests.support.rates import use_fresh_rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -24,7 +24,9 @@ from runs.services.experiments.create import (
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.spending import is_budget_used
 from runs.worker.scoring_threads import ScoringThreads
-from tests.experiments import (
+from tests.fakes.model_server import model_server
+from tests.make import make_agent, make_provider, make_user
+from tests.makers.experiments import (
     claim_experiment,
     end_run,
     end_runs,
@@ -32,10 +34,8 @@ from tests.experiments import (
     make_revision,
     turn,
 )
-from tests.experiments import make_experiment as make_plain_experiment
-from tests.fakes.model_server import model_server
-from tests.make import make_agent, make_provider, make_user
-from tests.timing import wait_until
+from tests.makers.experiments import make_experiment as make_plain_experiment
+from tests.support.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

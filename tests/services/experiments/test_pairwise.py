@@ -13,9 +13,9 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.views.experiments.table import build_experiment_table
-from tests.experiments import end_run, make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
+from tests.makers.experiments import end_run, make_examples, make_revision, turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,8 +17,8 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.repeat import find_experiment
 from runs.services.gates.edit import GatePlan, save_gate
-from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user, make_version, make_worker
+from tests.makers.experiments import end_runs, make_examples, make_revision, turn
 
 pytestmark = pytest.mark.django_db
 

@@ -24,9 +24,9 @@ from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import compute_spec_digest, dump_spec
-from tests.experiments import make_revision
-from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_provider, make_user
+from tests.makers.experiments import make_revision
+from tests.makers.gates import finish_experiment, make_gate
 from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db

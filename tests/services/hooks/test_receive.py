@@ -21,7 +21,7 @@ from runs.services.hooks.manage import (
 from runs.services.runs.delete import delete_runs
 from runs.services.webhooks.sign import get_current_secrets
 from tests.make import make_agent, make_hook, make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from runs.models import ModelAttempt, Run
 from runs.services.providers.mask_address import mask_provider_address
 from runs.services.runs.start import start_run
 from tests.make import make_agent, make_provider, make_user
-from tests.servers import free_port
+from tests.support.servers import free_port
 from tests.worker.run_parts import go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)

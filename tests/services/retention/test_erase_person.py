@@ -29,12 +29,12 @@ from runs.services.retention.erase_person import (
     plan_erasure,
 )
 from runs.services.retention.jobs import claim_job, run_job
-from tests.experiments import make_revision
-from tests.gates import make_gate
 from tests.make import make_agent, make_run, make_tool, make_user, make_version
-from tests.postgres import find_initdb
-from tests.scoring import make_rule
-from tests.world import Texts, make_world
+from tests.makers.experiments import make_revision
+from tests.makers.gates import make_gate
+from tests.makers.scoring import make_rule
+from tests.makers.world import Texts, make_world
+from tests.support.postgres import find_initdb
 from tools.accounts.save import create_service_account
 from tools.audit.actor import act_as
 from tools.audit.write import write_entry

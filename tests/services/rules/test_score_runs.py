@@ -36,8 +36,6 @@ from runs.services.runs.delete import delete_runs
 from runs.services.search.index_runs import index_runs
 from runs.services.search.scoring_sample import compute_lot
 from runs.services.webhooks.payload import build_delivery_body
-from tests.annotation import make_queue, score_next
-from tests.experiments import make_revision
 from tests.fakes.model_server import FakeServer, model_server
 from tests.make import (
     make_agent,
@@ -46,7 +44,9 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
+from tests.makers.annotation import make_queue, score_next
+from tests.makers.experiments import make_revision
+from tests.makers.scoring import end_run, make_rule, make_yes_evaluator, score_all
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.db import connection
 from runs.models import IdempotencyKey, Run
 from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
 from tests.make import make_run, make_user
-from tests.threads import at_once
+from tests.support.threads import at_once
 
 
 @pytest.mark.django_db

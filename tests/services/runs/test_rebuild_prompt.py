@@ -4,7 +4,7 @@ import pytest
 
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.resume import resume_run
-from tests.bench.big_run import make_big_run
+from tests.bench.loads.big_run import make_big_run
 from tests.fakes.model_server import model_server
 from tests.make import make_user
 from tests.worker.run_parts import agent_on, call, calls, executed, go_on

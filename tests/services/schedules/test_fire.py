@@ -22,7 +22,7 @@ from tests.make import (
     make_user,
     make_version,
 )
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tools.ownership import Visibility
 
 pytestmark = pytest.mark.django_db

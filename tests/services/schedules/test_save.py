@@ -16,7 +16,7 @@ from runs.services.schedules.save import (
     update_schedule,
 )
 from tests import make
-from tests.threads import at_once
+from tests.support.threads import at_once
 from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
 

@@ -35,7 +35,7 @@ from runs.services.telemetry.importing.store import TraceImportResult, import_sp
 from runs.services.telemetry.otlp import Span
 from runs.services.telemetry.sent_prompt import load_sent_prompt
 from tests.make import make_user
-from tests.traces import (
+from tests.makers.traces import (
     agent_span,
     as_protobuf,
     chat_span,

@@ -28,8 +28,8 @@ from runs.services.webhooks.post import PostResult
 from runs.services.webhooks.sign import get_current_secrets, rotate_webhook_secret
 from tests.fakes.listener import http, listener
 from tests.make import make_delivery, make_run, make_user, make_webhook
-from tests.threads import at_once
-from tests.timing import wait_until
+from tests.support.threads import at_once
+from tests.support.timing import wait_until
 from tools.net.netguard import NetPolicy, parse_private_hosts
 
 pytestmark = pytest.mark.django_db

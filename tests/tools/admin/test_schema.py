@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from tests.html import Fields
+from tests.support.html import Fields
 from tests.tools.admin.test_tools import page, signed_in
 from tests.tools.forms.test_python_tool import ADD, filled
 from tests.tools.rows import make_tool, make_user

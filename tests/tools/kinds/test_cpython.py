@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.listener import listener
-from tests.sandboxes import (
+from tests.tools.kinds.sandboxes import (
     OWN_MEMORY,
     below,
     looked_at,

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.timing import wait_until
+from tests.support.timing import wait_until
 from tests.tools import functions
 from tests.tools.make import call_path
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed, ToolTimedOut

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sandboxes import needs_bubblewrap
+from tests.tools.kinds.sandboxes import needs_bubblewrap
 from tools.errors import ToolFailed
 from tools.kinds.registry import call_tool
 from tools.net.deadline import Deadline

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.sandboxes import looked_at
-from tests.timing import wait_until
+from tests.support.timing import wait_until
+from tests.tools.kinds.sandboxes import looked_at
 from tools.errors import CallCanceled, ToolFailed, ToolTimedOut
 from tools.kinds.registry import call_tool
 from tools.net.deadline import Deadline

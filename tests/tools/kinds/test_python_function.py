@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sandboxes import needs_bubblewrap
+from tests.tools.kinds.sandboxes import needs_bubblewrap
 from tools.errors import ToolFailed
 from tools.kinds.python_function import find_code_function, is_result_missing
 from tools.kinds.registry import call_tool

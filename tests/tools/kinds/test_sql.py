@@ -9,7 +9,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from tests.postgres import find_initdb, postgresql
+from tests.support.postgres import find_initdb, postgresql
 from tools.errors import CallCanceled, ToolFailed, ToolTimedOut
 from tools.kinds.registry import call_tool
 from tools.kinds.sql import describe_tables

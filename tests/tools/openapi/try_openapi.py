@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from django import forms
 
-from tests.html import Fields
+from tests.support.html import Fields
 from tools.openapi.bodies import FILE_PROPERTIES
 
 PAGE = "/admin/tools/tool/import/"

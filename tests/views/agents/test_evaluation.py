@@ -11,10 +11,10 @@ from runs.services.experiments.create import (
     ExperimentPlan,
     create_experiment,
 )
-from tests.experiments import end_run, make_examples, make_revision, turn
 from tests.make import make_agent, make_dataset, make_user, make_version
-from tests.scoring import end_run as end_real_run
-from tests.scoring import make_rule, score_all
+from tests.makers.experiments import end_run, make_examples, make_revision, turn
+from tests.makers.scoring import end_run as end_real_run
+from tests.makers.scoring import make_rule, score_all
 
 pytestmark = pytest.mark.django_db
 

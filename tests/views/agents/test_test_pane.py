@@ -10,8 +10,8 @@ from django.utils import timezone
 from runs.models import Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import get_draft_token, save_agent
-from tests.html import strip_tags
 from tests.make import fit, make_agent, make_provider, make_run, make_step, make_user
+from tests.support.html import strip_tags
 
 pytestmark = pytest.mark.django_db
 HX = {"HX-Request": "true"}

@@ -11,10 +11,10 @@ from runs.services.annotation.annotate import AnnotationContent, add_example_of
 from runs.services.annotation.claim import claim_next_run
 from runs.services.annotation.queued_runs import add_runs_to_queue
 from runs.services.datasets.from_run import add_runs_to_dataset
-from tests.annotation import make_ended_run, make_queue, score_next
-from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_run, make_step, make_user
-from tests.scoring import make_rule
+from tests.makers.annotation import make_ended_run, make_queue, score_next
+from tests.makers.experiments import make_revision
+from tests.makers.scoring import make_rule
 
 pytestmark = pytest.mark.django_db
 

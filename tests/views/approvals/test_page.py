@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import Group
 
 from runs.models import AgentStep, Allowance, Decision
-from tests.html import Fields
 from tests.make import make_decision, make_run, make_step, make_tool, make_user
+from tests.support.html import Fields
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,6 @@ from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.chat import conversation_list
 from runs.views.chat.turns import build_run_turn
-from tests.html import join_lines
 from tests.make import (
     make_agent,
     make_attempt,
@@ -27,6 +26,7 @@ from tests.make import (
     make_step,
     make_user,
 )
+from tests.support.html import join_lines
 
 pytestmark = pytest.mark.django_db
 

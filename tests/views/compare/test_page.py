@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Resume
-from tests.html import join_lines
 from tests.make import make_agent, make_call, make_run, make_spec, make_step, make_user
+from tests.support.html import join_lines
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}

@@ -10,15 +10,15 @@ from runs.services.experiments.create import (
     ExperimentPlan,
     create_experiment,
 )
-from tests.experiments import (
+from tests.make import make_agent, make_user, make_version
+from tests.makers.experiments import (
     end_runs,
     finish_bisection,
     make_examples,
     make_revision,
     turn,
 )
-from tests.html import text_of
-from tests.make import make_agent, make_user, make_version
+from tests.support.html import text_of
 
 pytestmark = pytest.mark.django_db
 

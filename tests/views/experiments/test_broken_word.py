@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from runs.models import Dataset, Experiment, ExperimentRun, Run
 from runs.services.agents.publish import publish_agent
-from tests.experiments import make_revision, turn
-from tests.html import strip_tags
 from tests.make import make_agent, make_prompt, make_provider, make_tool
+from tests.makers.experiments import make_revision, turn
+from tests.support.html import strip_tags
 from tests.worker.run_parts import executed, go_on
 from tools.registry import get_registered_functions
 

@@ -15,8 +15,8 @@ from runs.views.experiments.example_results import (
     find_other_tools,
     load_example_results,
 )
-from tests.experiments import make_experiment, turn
 from tests.make import make_step
+from tests.makers.experiments import make_experiment, turn
 
 pytestmark = pytest.mark.django_db
 

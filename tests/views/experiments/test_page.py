@@ -30,16 +30,6 @@ from runs.services.experiments.create import (
 )
 from runs.services.runs.start import freeze_newest_version
 from runs.store.specs import load_spec
-from tests.annotation import make_queue, score_next
-from tests.experiments import (
-    end_run,
-    end_runs,
-    make_examples,
-    make_experiment,
-    make_revision,
-    turn,
-)
-from tests.html import strip_tags
 from tests.make import (
     make_agent,
     make_dataset,
@@ -51,6 +41,16 @@ from tests.make import (
     make_user,
     make_version,
 )
+from tests.makers.annotation import make_queue, score_next
+from tests.makers.experiments import (
+    end_run,
+    end_runs,
+    make_examples,
+    make_experiment,
+    make_revision,
+    turn,
+)
+from tests.support.html import strip_tags
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db

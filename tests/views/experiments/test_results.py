@@ -25,7 +25,6 @@ from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.report import build_experiment_report
 from runs.views.experiments import results
 from runs.views.experiments.progress import load_progress
-from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.make import (
     make_agent,
     make_call,
@@ -33,6 +32,13 @@ from tests.make import (
     make_step,
     make_user,
     make_version,
+)
+from tests.makers.experiments import (
+    end_run,
+    end_runs,
+    make_examples,
+    make_revision,
+    turn,
 )
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,6 @@ import pytest
 
 from runs.models import Agent, AgentTool
 from runs.services.spec.freeze import freeze_agent
-from tests.html import text_of
 from tests.make import (
     make_agent,
     make_call,
@@ -14,6 +13,7 @@ from tests.make import (
     make_tool,
     make_user,
 )
+from tests.support.html import text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -7,9 +7,9 @@ import pytest
 from runs.models import Experiment
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
-from tests.gates import finish_experiment, make_gate
-from tests.html import join_lines
 from tests.make import make_agent, make_tool
+from tests.makers.gates import finish_experiment, make_gate
+from tests.support.html import join_lines
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db

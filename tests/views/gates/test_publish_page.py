@@ -7,10 +7,10 @@ from runs.models import AgentVersion, Experiment, Gate, InputReplay
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
 from runs.ui.evaluation.gate_labels import explain_unmet_rule
-from tests.experiments import make_examples, make_revision
-from tests.gates import finish_experiment, make_gate
-from tests.html import text_of
 from tests.make import make_agent, make_run, make_tool
+from tests.makers.experiments import make_examples, make_revision
+from tests.makers.gates import finish_experiment, make_gate
+from tests.support.html import text_of
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db

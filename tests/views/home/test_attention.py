@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from runs.models import Decision, ProviderOutage
 from runs.views.home.attention import MAX_ITEMS
-from tests.html import strip_tags
 from tests.make import (
     make_agent,
     make_decision,
@@ -18,6 +17,7 @@ from tests.make import (
     make_webhook,
     make_worker,
 )
+from tests.support.html import strip_tags
 
 pytestmark = pytest.mark.django_db
 

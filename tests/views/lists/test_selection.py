@@ -17,8 +17,6 @@ from runs.models import (
 )
 from runs.services.accounts.tokens import create_token
 from runs.services.annotation.queued_runs import add_runs_to_queue
-from tests.annotation import make_queue
-from tests.experiments import make_experiment
 from tests.make import (
     make_agent,
     make_dataset,
@@ -32,7 +30,9 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tests.scoring import make_rule, make_yes_evaluator
+from tests.makers.annotation import make_queue
+from tests.makers.experiments import make_experiment
+from tests.makers.scoring import make_rule, make_yes_evaluator
 
 
 def make_running_experiment(owner):

@@ -13,11 +13,11 @@ from runs.forms.rules.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
 from runs.services.rules import manage_rule
 from runs.time_zone import ZONE_COOKIE
-from tests.annotation import make_queue
-from tests.experiments import make_revision
-from tests.html import text_of
 from tests.make import make_agent, make_dataset, make_user, make_webhook
-from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
+from tests.makers.annotation import make_queue
+from tests.makers.experiments import make_revision
+from tests.makers.scoring import end_run, make_rule, make_yes_evaluator, score_all
+from tests.support.html import text_of
 
 pytestmark = pytest.mark.django_db
 

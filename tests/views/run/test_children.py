@@ -6,7 +6,6 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from tests.html import join_lines
 from tests.make import (
     fit,
     make_agent,
@@ -16,6 +15,7 @@ from tests.make import (
     make_step,
     make_user,
 )
+from tests.support.html import join_lines
 
 pytestmark = pytest.mark.django_db
 

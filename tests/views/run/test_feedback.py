@@ -10,10 +10,10 @@ from runs.services.experiments.create import (
     ExperimentPlan,
     create_experiment,
 )
-from tests.annotation import make_queue, score_next
-from tests.experiments import end_runs, make_examples, make_revision, turn
-from tests.html import strip_tags
 from tests.make import make_agent, make_run, make_user
+from tests.makers.annotation import make_queue, score_next
+from tests.makers.experiments import end_runs, make_examples, make_revision, turn
+from tests.support.html import strip_tags
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}

@@ -7,7 +7,7 @@ from runs.models import Run
 from runs.services.telemetry.importing.protobuf import parse_protobuf_spans
 from runs.services.telemetry.importing.store import import_spans
 from tests.make import make_user
-from tests.traces import agent_span, as_protobuf, weather_trace
+from tests.makers.traces import agent_span, as_protobuf, weather_trace
 
 pytestmark = pytest.mark.django_db
 

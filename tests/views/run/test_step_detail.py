@@ -13,7 +13,6 @@ from django.utils import timezone
 from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Allowance, ModelAttempt, Resume, Run
-from tests.html import join_lines, strip_tags
 from tests.make import (
     make_agent,
     make_call,
@@ -25,6 +24,7 @@ from tests.make import (
     make_user,
     make_worker,
 )
+from tests.support.html import join_lines, strip_tags
 from tools.spec import ToolSpec
 
 pytestmark = pytest.mark.django_db

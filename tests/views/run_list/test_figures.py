@@ -12,8 +12,8 @@ from runs.models import Run, RunTag
 from runs.services.search import run_sample
 from runs.services.search.index_runs import index_runs
 from runs.views.run_list import filter_queries
-from tests.html import join_lines, strip_tags
 from tests.make import make_agent, make_run, make_step, make_user
+from tests.support.html import join_lines, strip_tags
 
 pytestmark = pytest.mark.django_db
 

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from tests.html import join_lines
 from tests.make import make_run, make_user
+from tests.support.html import join_lines
 
 pytestmark = pytest.mark.django_db
 BAR = re.compile(r'<a href="([^"]*)"[^>]*data-begin="([^"]*)"[^>]*aria-label="([^"]*)"')

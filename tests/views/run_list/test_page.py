@@ -18,7 +18,6 @@ from runs.services.search.index_runs import index_runs
 from runs.ui.list_state import REFRESH_SECONDS
 from runs.views.run_list import pagination
 from runs.views.run_list.pagination import PAGE_SIZE
-from tests.html import join_lines, strip_tags
 from tests.make import (
     fit,
     make_agent,
@@ -29,6 +28,7 @@ from tests.make import (
     make_version,
     make_worker,
 )
+from tests.support.html import join_lines, strip_tags
 
 pytestmark = pytest.mark.django_db
 

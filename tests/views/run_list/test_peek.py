@@ -3,8 +3,8 @@
 import pytest
 
 from runs.models import Run, RunTag
-from tests.html import join_lines
 from tests.make import make_run, make_step, make_user
+from tests.support.html import join_lines
 
 pytestmark = pytest.mark.django_db
 

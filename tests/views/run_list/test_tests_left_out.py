@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from runs.models import Run, SavedFilter
 from runs.services.search.index_runs import index_runs
 from tests.api.make_client import Api
-from tests.html import join_lines
 from tests.make import make_agent, make_run, make_step, make_user
+from tests.support.html import join_lines
 from tests.views.test_home_figures import end_runs
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from runs.ui.frame.shortcuts import ALL_PAGES, JUMPS, PAGE_SHORTCUTS, list_short
 from tests.access import doors
 from tests.every_address import ERROR_PAGES, ask, list_addresses, render_nothing
 from tests.make import make_agent, make_user
-from tests.world import make_world
+from tests.makers.world import make_world
 
 KEYS_OF_SCRIPTS = {
     "unsaved": (("Ctrl S",), {"agent-create", "retention", "tools_tool_change"}),

@@ -15,7 +15,13 @@ from runs.services.accounts.tokens import create_token
 from runs.services.telemetry.importing import body as bodies
 from tests.fakes.otlp_receiver import parse
 from tests.make import make_user
-from tests.traces import agent_span, as_json, as_protobuf, chat_span, weather_trace
+from tests.makers.traces import (
+    agent_span,
+    as_json,
+    as_protobuf,
+    chat_span,
+    weather_trace,
+)
 
 pytestmark = pytest.mark.django_db
 
