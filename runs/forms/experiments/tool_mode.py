@@ -7,8 +7,8 @@ from runs.models import Experiment
 
 TOOL_CALLS_NOTE = gettext_lazy(
     "A replay answers calls from the source run of the example. Not held back: a tool "
-    "that is declared read-only and writes nevertheless, and what Python modules of "
-    "tools send outside of calls."
+    "that is declared read-only and writes nevertheless, the model server, and what "
+    "Python modules of tools send outside of calls."
 )
 
 

@@ -30,6 +30,7 @@ from runs.services.experiments.figures import (
     TagComparison,
     load_stored_figures,
 )
+from runs.services.experiments.outdated_recordings import find_outdated_tools
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 from runs.ui.evaluation.bisection import describe_bisection
@@ -228,6 +229,7 @@ def build_experiment_context(
         ),
         "agreement": agreement,
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
+        "outdated_tools": find_outdated_tools(experiment, candidates),
         "tag_lines": build_tag_lines(figures),
         "tag_sentences": describe_clear_tags(figures, letters),
         "sentences": [

@@ -23,7 +23,7 @@ CITIES = ("Oslo", "Paris", "Tokyo", "Berlin")
 NAMED = [f"{n} nights in {CITIES[n % 4]}" for n in range(12)]
 UNNAMED = [f"Idea {n} for Sunday" for n in range(8)]
 """Without a city only the word in the prompt tells the demo model what is wanted."""
-REPETITIONS = 2
+REPETITIONS = 3
 
 
 def write_prompt(word: str) -> list[dict[str, str]]:

@@ -401,25 +401,55 @@ def test_the_tools_of_runs_that_have_not_ended_are_not_compared(client, ann):
     assert "Tools differ" not in page_of(client, experiment)
 
 
-def test_a_replay_whose_tool_has_changed_says_so_beside_the_answer(client, ann):
-    agent = make_agent(ann, tools=(make_tool(ann, name="find"),))
+def make_recorded_agent(owner):
+    """Return an agent with a tool, whose recorded run is the only example."""
+    agent = make_agent(owner, tools=(make_tool(owner, name="find"),))
     recorded = make_run(
-        ann, agent=agent, spec=freeze_newest_version(agent).row, status="succeeded"
+        owner, agent=agent, spec=freeze_newest_version(agent).row, status="succeeded"
     )
     make_step(recorded, tool="find")
-    dataset = make_dataset(ann)
+    dataset = make_dataset(owner)
     one = ExampleContent(inputs={"input": "Go."}, expected_answer="yes")
-    add_examples(dataset, [one], by=ann, runs=[recorded])
-    save_dataset_version(dataset, seen=0, by=ann)
-    Tool.objects.update(args_schema={"type": "object", "properties": {}})
-    experiment = create_experiment(
+    add_examples(dataset, [one], by=owner, runs=[recorded])
+    save_dataset_version(dataset, seen=0, by=owner)
+    return agent
+
+
+def start_replay(agent, tool_mode="replay_by_tool"):
+    return create_experiment(
         Dataset.objects.get(),
         [CandidateChoice(agent)],
-        [make_revision(ann)],
-        by=ann,
-        plan=ExperimentPlan(tool_mode="replay_by_tool"),
+        [make_revision(agent.owner)],
+        by=agent.owner,
+        plan=ExperimentPlan(tool_mode=tool_mode),
     )
-    experiment = turn(experiment)
+
+
+@pytest.mark.parametrize(
+    ("tool_mode", "is_changed", "is_noted"),
+    [
+        ("replay_by_tool", True, True),
+        ("replay_strict", True, True),
+        ("replay_by_tool", False, False),
+        ("hold_back", True, False),
+    ],
+)
+def test_tools_that_changed_since_the_recordings_are_named_from_the_start(
+    client, ann, tool_mode, is_changed, is_noted
+):
+    agent = make_recorded_agent(ann)
+    if is_changed:
+        Tool.objects.update(args_schema={"type": "object", "properties": {}})
+
+    page = page_of(client, start_replay(agent, tool_mode))
+
+    assert ("Tools changed since the recording: find." in page) == is_noted
+
+
+def test_a_replay_whose_tool_has_changed_says_so_beside_the_answer(client, ann):
+    agent = make_recorded_agent(ann)
+    Tool.objects.update(args_schema={"type": "object", "properties": {}})
+    experiment = turn(start_replay(agent))
     cell = experiment.cells.get()
     make_step(cell.run, tool="find", answered_by="recording")
     end_runs(experiment)
