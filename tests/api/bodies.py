@@ -27,6 +27,7 @@ BODIES: dict[str, Any] = {
         "candidates": [{"agent": "plain"}],
         "evaluators": ["plain"],
     },
+    "repeat_experiment_for_user": {},
     "resume_experiment_for_user": {},
     "bisect_example": {"cell": 1},
     "set_gate": {"dataset": "plain", "evaluators": ["plain"]},

@@ -36,7 +36,10 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.figures import ComparisonFigures, TagFigures
-from runs.services.experiments.repeat import list_newest_revisions
+from runs.services.experiments.repeat import (
+    list_newest_revisions,
+    repeat_experiment,
+)
 from runs.services.experiments.report import CandidateReport, build_experiment_report
 from runs.services.gates.state import judge_experiment
 from runs.services.spec.inline_prompt import list_library_prompts
@@ -78,6 +81,14 @@ class ExperimentBody(StrictBody):
     concurrency: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)] = 10
     budget: Budget | None = None
     """In the currency of your prices; null for none."""
+
+
+class RepeatExperimentBody(StrictBody):
+    """What is run again."""
+
+    candidate: Annotated[str, Field(max_length=20)] = ""
+    """`draft` or the number of a version of the first candidate's agent, which is
+    compared with the newest published version. Left out, all candidates are run."""
 
 
 class ResumeExperimentBody(StrictBody):
@@ -277,6 +288,23 @@ def start_experiment(
     return json_response(experiment_json(row), 201, Location=location)
 
 
+def repeat_experiment_for_user(
+    request: HttpRequest, user: User, pk: str, body: RepeatExperimentBody
+) -> HttpResponse:
+    """Start the experiment again, with what its dataset and its evaluators are now.
+
+    A draft is run as it is now. The settings stay.
+    """
+    former = get_experiment_for_user(user, pk)
+    find_dataset(user, former.dataset.slug)
+    revisions = former.evaluators.select_related("evaluator")
+    find_evaluators(user, [one.evaluator.slug for one in revisions])
+    with report_refusals("candidate"):
+        row = repeat_experiment(former, by=user, candidate=body.candidate)
+    location = reverse("api-experiment", args=[row.pk])
+    return json_response(experiment_json(row), 201, Location=location)
+
+
 @contextmanager
 def report_refusals(field: str, *, forbidden: str = "") -> Iterator[None]:
     """Raise an `ApiProblem` if an experiment is refused.
@@ -394,6 +422,14 @@ ROUTES = [
         "List runs and scores of an experiment",
         Page[CellShape],
         query=PageQuery,
+    ),
+    Route(
+        *("POST", "experiments/{id}/repeat"),
+        *(repeat_experiment_for_user, "Run an experiment again"),
+        ExperimentShape,
+        body=RepeatExperimentBody,
+        status=201,
+        is_idempotent=True,
     ),
     Route(
         "POST",

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
 from runs.services.agents.manage import archive_definition, unarchive_definition
@@ -278,6 +279,63 @@ def test_others_run_versions_of_a_shared_agent_but_not_its_draft(ann, api):
     assert (draft.status_code, fields_of(draft)) == (403, ["candidates"])
     assert "draft" in draft.json()["errors"][0]["message"]
     assert published.status_code == 201
+
+
+def start_one(ann, api):
+    """Start an experiment with version 1 and the draft; return its number."""
+    agent = make_agent(ann)
+    make_version(agent)
+    body = {
+        "dataset": make_examples(ann, 2).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": agent.slug, "version": 1}],
+        "repetitions": 3,
+    }
+    return api.post("experiments", body).json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "labels"),
+    [
+        ({}, ["Version 1"]),
+        ({"candidate": "draft"}, ["Version 1", "Draft"]),
+        ({"candidate": "1"}, ["Version 1"]),
+    ],
+)
+def test_an_experiment_is_repeated_with_its_settings(ann, api, body, labels):
+    first = start_one(ann, api)
+
+    answer = api.post(f"experiments/{first}/repeat", body)
+
+    again = answer.json()
+    assert answer.headers["Location"] == f"/api/v1/experiments/{again['id']}"
+    assert (answer.status_code, again["status"], again["repetitions"]) == (
+        201,
+        "running",
+        3,
+    )
+    assert again["id"] != first
+    assert [one["label"] for one in again["candidates"]] == labels
+
+
+@pytest.mark.parametrize("candidate", ["7", "newest", "-1"])
+def test_a_candidate_that_does_not_exist_is_named(ann, api, candidate):
+    first = start_one(ann, api)
+
+    answer = api.post(f"experiments/{first}/repeat", {"candidate": candidate})
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["candidate"])
+    assert Experiment.objects.count() == 1
+
+
+def test_a_repetition_needs_what_the_experiment_used(ann, api):
+    first = start_one(ann, api)
+    Dataset.objects.update(archived_at=timezone.now())
+
+    answer = api.post(f"experiments/{first}/repeat", {})
+
+    assert answer.status_code == 422
+    assert "not found" in answer.json()["detail"]
 
 
 def test_stop_and_resume(ann, api):
