@@ -33,6 +33,8 @@ from tools.text.translatable import translatable
 
 JUDGE_SECONDS = 120.0
 """What one vote may take, with all its attempts."""
+TRIAL_SECONDS = 60.0
+"""What all votes of a trial may take: a thread of the web server waits for them."""
 FIRST_WAIT_SECONDS = 10.0
 """How long the first vote on a run waits for its turn; else the run is postponed."""
 MAX_HELD_TURNS = 16
@@ -108,6 +110,9 @@ class JudgeSession:
         """Whether no judge has been asked about the run yet."""
         self.trial_seconds = trial_seconds
         """How long a person waits for a turn at the provider; null in a worker."""
+        self.deadline = Deadline(
+            seconds=None if trial_seconds is None else TRIAL_SECONDS
+        )
         self.replies: dict[SentRequest, list[JudgeReply]] = {}
 
     def ask(self, asked: AskModel) -> ModelAnswered:
@@ -167,9 +172,11 @@ class JudgeSession:
         except SecretUnreadable as unreadable:
             raise NotScored(str(unreadable)) from None
         share = ProviderShare(provider)
+        left = self.deadline.remaining()
+        seconds = JUDGE_SECONDS if left is None else min(JUDGE_SECONDS, left)
         try:
             self._wait_for_turn(share, request)
-            reply = _complete(llm, request, share)
+            reply = _complete(llm, request, share, seconds=seconds)
         except (ModelCallError, ToolFailed) as error:
             raise NotScored(
                 translatable(
@@ -180,7 +187,7 @@ class JudgeSession:
             raise NotScored(
                 translatable(
                     "The judge did not reply in %(seconds)s s.",
-                    seconds=f"{JUDGE_SECONDS:g}",
+                    seconds=f"{seconds:.0f}",
                 )
             ) from None
         finally:
@@ -231,10 +238,12 @@ class JudgeSession:
             )
 
 
-def _complete(llm: LLM, request: ModelRequest, share: ProviderShare) -> Reply:
+def _complete(
+    llm: LLM, request: ModelRequest, share: ProviderShare, *, seconds: float
+) -> Reply:
     """Call the model; retry what is worth it, as long as there is time."""
     release_connection()
-    deadline, attempt = Deadline(seconds=JUDGE_SECONDS), 1
+    deadline, attempt = Deadline(seconds=seconds), 1
     while True:
         try:
             return llm.complete(request, deadline=deadline)

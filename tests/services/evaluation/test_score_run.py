@@ -8,6 +8,7 @@ import pytest
 from runs.evaluation.types import EvaluationExample
 from runs.models import Provider, ProviderModel
 from runs.services.errors import ScoringInterrupted, ScoringPostponed
+from runs.services.evaluation import ask_judge
 from runs.services.evaluation.score_run import (
     load_evaluation_record,
     load_evaluation_records,
@@ -265,6 +266,18 @@ def test_a_trial_says_that_the_limit_is_used_up(monkeypatch):
 
     assert "limit per minute is used up" in result.problem
     assert len(result.exchanges[0].replies) == 1
+
+
+def test_the_votes_of_a_trial_take_a_limited_time_together(monkeypatch):
+    monkeypatch.setattr(ask_judge, "TRIAL_SECONDS", 1.0)
+    good = '{"explanation": "ok", "score": 1}'
+    with model_server(script=[good, {"content": good, "seconds": 30.0}]) as server:
+        run = make_scored_run()
+        config = judged(run.owner, server) | {"votes": 3}
+        result = score(run, "judge", options={"trial_seconds": 5}, **config)
+
+    assert result.problem.startswith("The judge did not reply in")
+    assert len(server.requests) == 2
 
 
 @pytest.mark.usefixtures("_fresh_rates")
