@@ -481,7 +481,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("rules/<int:pk>/", rules.rule_detail, name="rule-detail"),
     path("rules/<int:pk>/edit/", rules.rule_edit, name="rule-edit"),
     path("rules/<int:pk>/switch/", rules.rule_switch, name="rule-switch"),
-    path("rules/<int:pk>/delete/", rules.rule_delete, name="rule-delete"),
     path("queues/", queues.queue_list, name="queue-list"),
     path("queues/new/", queues.queue_create, name="queue-create"),
     path("queues/add/", queue_runs.queue_add, name="queue-add"),

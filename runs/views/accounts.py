@@ -10,7 +10,13 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -31,6 +37,7 @@ from runs.services.accounts.tokens import (
 )
 from runs.ui.context_processors import THEMES, only_chats, page_frame
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.confirm import is_confirmed, render_confirmation
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
 
@@ -175,7 +182,7 @@ def token_list(request: HtmxRequest) -> HttpResponse:
     return render(request, "accounts/tokens.html", context)
 
 
-def redirect_to_tokens(request: HtmxRequest) -> HttpResponse:
+def redirect_to_tokens(request: HtmxRequest) -> HttpResponseRedirect:
     """Go to the page in `next` that shows tokens, else to the list of them."""
     there = request.POST.get("next", "")
     return redirect(there if is_local_path(request, there) else "token-list")
@@ -190,9 +197,23 @@ def pop_new_token(request: HtmxRequest, key: str = NEW_TOKEN_KEY) -> str:
         return ""
 
 
+def confirm_revocation(
+    request: HtmxRequest, token: ApiToken, here: str
+) -> HttpResponse:
+    return render_confirmation(
+        request,
+        question=_("Revoke %(token)s?") % {"token": token},
+        effect=_("Programs that use it can no longer sign in."),
+        do="revoke",
+        here=here,
+    )
+
+
 @require_POST
 def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(ApiToken.objects.filter(user=request.user), pk=pk)
+    if not is_confirmed(request):
+        return confirm_revocation(request, token, redirect_to_tokens(request).url)
     revoke_token(token)
     messages.success(request, _("Token %(token)s revoked.") % {"token": token})
     return redirect_to_tokens(request)

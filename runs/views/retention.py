@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,6 +28,7 @@ from runs.services.retention.rules import (
     save_agent_retention,
     save_rules,
 )
+from runs.views.lists.confirm import is_confirmed, render_confirmation
 
 SHOWN_JOBS = 10
 NOUN_LABELS = {
@@ -164,6 +166,18 @@ def agent_retention(request: HtmxRequest) -> HttpResponse:
 def agent_retention_delete(request: HtmxRequest, pk: int) -> HttpResponse:
     """Remove the rule of an agent: those of all agents apply again."""
     require_administrator(request)
-    get_object_or_404(AgentRetention, pk=pk).delete()
+    rule = get_object_or_404(AgentRetention.objects.select_related("agent"), pk=pk)
+    if not is_confirmed(request):
+        return render_confirmation(
+            request,
+            question=_("Remove the rule of %(agent)s?") % {"agent": rule.agent.name},
+            effect=_(
+                "The rules of all agents then apply to its runs, and may delete them "
+                "sooner."
+            ),
+            do="remove",
+            here=reverse("retention"),
+        )
+    rule.delete()
     messages.success(request, _("Retention rules saved."))
     return redirect("retention")

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -13,7 +14,13 @@ from runs.forms.accounts import TokenForm
 from runs.htmx import HtmxRequest
 from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.ui.list_search import get_search_text, search_rows
-from runs.views.accounts import NEW_TOKEN_KEY, pop_new_token, report_renewal
+from runs.views.accounts import (
+    NEW_TOKEN_KEY,
+    confirm_revocation,
+    pop_new_token,
+    report_renewal,
+)
+from runs.views.lists.confirm import is_confirmed
 from tools.accounts.service_account import is_service_account
 from tools.admin.grantable import may_change_account
 from tools.secrets import seal
@@ -73,6 +80,8 @@ def user_token_renew(request: HtmxRequest, pk: int, token_pk: int) -> HttpRespon
 def user_token_revoke(request: HtmxRequest, pk: int, token_pk: int) -> HttpResponse:
     user = get_changeable_account(request, pk)
     token = get_object_or_404(list_own_tokens(user), pk=token_pk)
+    if not is_confirmed(request):
+        return confirm_revocation(request, token, reverse("user-tokens", args=[pk]))
     revoke_token(token)
     messages.success(request, _("Token %(token)s revoked.") % {"token": token})
     return redirect("user-tokens", pk)

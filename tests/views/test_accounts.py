@@ -212,7 +212,11 @@ def test_a_revoked_token_opens_nothing(client):
     client.force_login(ann)
     token = create_token(ann, "zebra")
 
-    client.post(f"/account/tokens/{ApiToken.objects.get().pk}/revoke/")
+    url = f"/account/tokens/{ApiToken.objects.get().pk}/revoke/"
+    page = client.post(url).content.decode()
+    assert "Revoke zebra?" in page
+    assert find_valid_token(token) is not None
+    client.post(url, {"sure": "1"})
     client.get("/account/tokens/")  # the message with its name is shown once
 
     assert find_valid_token(token) is None

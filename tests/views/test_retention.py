@@ -121,7 +121,10 @@ def test_gives_an_agent_a_rule_of_its_own_and_removes_it(client, root):
 
     rule = AgentRetention.objects.get()
     assert (rule.agent, rule.days) == (agent, None)
-    client.post(f"/retention/agents/{rule.pk}/delete/")
+    asked = text(client.post(f"/retention/agents/{rule.pk}/delete/"))
+    assert "may delete them sooner" in asked
+    assert AgentRetention.objects.exists()
+    client.post(f"/retention/agents/{rule.pk}/delete/", {"sure": "1"})
     assert not AgentRetention.objects.exists()
 
 

@@ -145,6 +145,8 @@ def test_a_token_of_a_service_account_is_shown_once_and_revoked(client, root):
     left = ApiToken.objects.get().expires_at - timezone.now()
     assert left > timedelta(days=89)
     client.post(f"{url}{ApiToken.objects.get().pk}/revoke/")
+    assert api.get("me").status_code == 200
+    client.post(f"{url}{ApiToken.objects.get().pk}/revoke/", {"sure": "1"})
     assert api.get("me").status_code == 401
 
 
@@ -157,7 +159,7 @@ def test_tokens_of_a_person_are_only_revoked(client, root):
     form = {"name": "CI", "scopes": ["read"], "days": "30"}
     assert client.post(url, form).status_code == 403
     assert eve.api_tokens.count() == 1
-    client.post(f"{url}{eve.api_tokens.get().pk}/revoke/")
+    client.post(f"{url}{eve.api_tokens.get().pk}/revoke/", {"sure": "1"})
     assert eve.api_tokens.get().revoked_at is not None
 
 

@@ -12,6 +12,7 @@ from runs.htmx import HtmxRequest
 from runs.models import Agent
 from runs.services.gates.edit import remove_gate, save_gate
 from runs.services.gates.state import get_gate
+from runs.views.lists.confirm import is_confirmed, render_confirmation
 
 
 @require_http_methods(["GET", "POST"])
@@ -33,15 +34,14 @@ def agent_gate_remove(request: HtmxRequest, pk: int) -> HttpResponse:
     """Let drafts be published without an experiment."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     gate = get_gate(agent)
-    if gate is not None and request.POST.get("sure") != "1":
-        context = {
-            "question": _("Remove the gate of %(agent)s?") % {"agent": agent.name},
-            "effect": _("Anyone who can publish may then publish without a test."),
-            "do": "remove",
-            "url": reverse("agent-gate-remove", args=[pk]),
-            "here": reverse("agent-gate", args=[pk]),
-        }
-        return render(request, "lists/confirm.html", context)
+    if gate is not None and not is_confirmed(request):
+        return render_confirmation(
+            request,
+            question=_("Remove the gate of %(agent)s?") % {"agent": agent.name},
+            effect=_("Anyone who can publish may then publish without a test."),
+            do="remove",
+            here=reverse("agent-gate", args=[pk]),
+        )
     if remove_gate(agent):
         messages.success(request, _("Gate removed."))
     return redirect("agent-publish", pk=pk)

@@ -16,7 +16,6 @@ from runs.services.rules.figures import (
     load_scores_by_version,
 )
 from runs.services.rules.manage_rule import (
-    delete_scoring_rule,
     set_scoring_rule_enabled,
 )
 from runs.services.rules.score_runs import list_unavailable_evaluators
@@ -103,15 +102,6 @@ def rule_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     set_scoring_rule_enabled(rule, is_on=is_on)
     add_switch_message(request, "rule", rule, is_on=is_on)
     return redirect("rule-detail", pk=pk)
-
-
-@require_POST
-def rule_delete(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Delete a rule with its scores; the runs stay."""
-    rule = get_rule(request, pk)
-    delete_scoring_rule(rule)
-    messages.success(request, _("Rule %(name)s deleted.") % {"name": rule})
-    return redirect("rule-list")
 
 
 def get_rule(request: HtmxRequest, pk: int) -> ScoringRule:

@@ -80,9 +80,8 @@ def _find_agents(user: User, text: str) -> list[SearchResult]:
 
 
 def _find_tools(user: User, text: str) -> list[SearchResult]:
-    found = search_rows(
-        Tool.objects.visible_to(user), text, "name", "slug", "description"
-    )
+    rows = Tool.objects.visible_to(user).filter(archived_at=None)
+    found = search_rows(rows, text, "name", "slug", "description")
     return [
         SearchResult(
             tool.name,

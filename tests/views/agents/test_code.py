@@ -208,7 +208,7 @@ def test_a_form_does_not_lead_to_another_site(browser, ann):
 
     for path, body in (
         ("/account/tokens/", {"name": "a", "scopes": ["read"], "days": "0"}),
-        (f"/account/tokens/{pk}/revoke/", {}),
+        (f"/account/tokens/{pk}/revoke/", {"sure": "1"}),
     ):
         answer = browser.post(path, {**body, **there})
         assert answer.headers["Location"] == "/account/tokens/"

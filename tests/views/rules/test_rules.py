@@ -172,7 +172,11 @@ def test_pausing_and_deleting_keep_the_runs(client, ann):
     rule.refresh_from_db()
     assert not rule.is_on
 
-    client.post(f"/rules/{rule.pk}/delete/")
+    given = {"pick": rule.pk, "do": "delete"}
+    page = client.post("/rules/selected/", given).content.decode()
+    assert "Their scores are deleted. The runs stay." in page
+    assert ScoringRule.objects.exists()
+    client.post("/rules/selected/", {**given, "sure": "1"})
 
     assert not ScoringRule.objects.exists()
     assert Run.objects.count() == 1

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.utils import timezone
 
 from runs.ui.context_processors import NAV_PAGES, reverse_or_empty
 from runs.views.search.pages import list_actions, list_lower_pages, list_main_pages
@@ -44,6 +45,7 @@ def test_finds_agents_tools_and_runs_that_the_user_may_see(client, ann):
     for owner, word in ((ann, "own"), (make_user(), "hidden")):
         agent = make_agent(owner, name=f"{word} weather planner")
         make_tool(owner, name=f"{word}_weather")
+        make_tool(owner, name=f"{word}_old_weather", archived_at=timezone.now())
         make_run(owner, agent=agent, title=f"{word} weather question")
 
     groups = found(client, "weather")
