@@ -46,7 +46,8 @@ class NotAWebAddress(ToolFailed):
 
     def __init__(self, url: str) -> None:
         super().__init__(
-            f"{url[:200]!r} is no address of a web page. It begins with https://."
+            f"{url[:200]!r} is not an address of a web page. Use one that begins with "
+            "https://."
         )
 
 

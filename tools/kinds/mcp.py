@@ -30,10 +30,10 @@ class McpConfig(BaseModel):
 
 
 class ToolNotOffered(ToolFailed):
-    """The server does not have the tool any more."""
+    """The server no longer has the tool."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Its MCP server does not offer the tool {name!r} any more.")
+        super().__init__(f"Its MCP server no longer offers the tool {name!r}.")
 
 
 class ToolChangedOnServer(ToolFailed):

@@ -35,7 +35,7 @@ class InvalidVariableName(ToolFailed):
     """An argument's name cannot be used in code."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The argument {name!r} is no name of a Python variable.")
+        super().__init__(f"The argument {name!r} is not a name of a Python variable.")
 
 
 class PythonConfig(BaseModel):

@@ -66,7 +66,7 @@ class NetPolicy:
         if host in METADATA_NAMES:
             raise AddressRefused(host, "clouds hand out credentials there")
         if parse_ip_address(host) is None and not is_host_name(host):
-            raise AddressRefused(host, "it is no name of a host")
+            raise AddressRefused(host, "it is not a host name")
         if self.only_hosts is None:
             return
         for allowed in self.only_hosts:
