@@ -66,7 +66,7 @@ def wikipedia_search(
 
 @tool(effect="read", timeout=20, keeps_hosts=True)
 def wikipedia_page(title: str, context: ToolContext, language: str = "en") -> str:
-    """Return the text of a Wikipedia page, cut where it is long.
+    """Return the text of a Wikipedia page, cut if it is long.
 
     Args:
         title: The title, as the search returns it.

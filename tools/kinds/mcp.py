@@ -24,7 +24,7 @@ class McpConfig(BaseModel):
     tool: str = Field(min_length=1, max_length=200)
     """Its name on the server."""
     digest: str = ""
-    """Hash of what was accepted; empty where nobody has looked yet."""
+    """Hash of what was accepted; empty if nobody has looked yet."""
     mcp_server: int | None = None
     hosts: tuple[str, ...] = ()
 

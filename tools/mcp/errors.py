@@ -32,7 +32,7 @@ class ServerGone(McpFailed):
 
 
 class ServerRefused(McpFailed):
-    """The server answered with an HTTP status that is no success."""
+    """The server answered with an HTTP status that is not a success."""
 
     def __init__(self, where: str, status: int, message: str) -> None:
         self.status = status
@@ -125,7 +125,7 @@ class CommandNotStarted(McpFailed):
 
 
 def shorten_server_text(message: str) -> str:
-    """Return a server's words in one line, cut where they are long."""
+    """Return a server's words in one line, cut if they are long."""
     line = " ".join(message.split())
     return line if len(line) <= MAX_SERVER_TEXT else f"{line[:MAX_SERVER_TEXT]}…"
 

@@ -178,7 +178,7 @@ def find_never_allowed_rule(address: Address) -> str | None:
 
 
 def find_non_public_rule(address: Address) -> str | None:
-    """Return what `address` is if it is no place on the public internet, else None."""
+    """Return what `address` is if it is not on the public internet, else None."""
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
         if mapped is None and not any(address in net for net in PUBLIC_V6):

@@ -227,7 +227,7 @@ def take_lines(
 
 
 def write_available(pipe: int, rest: memoryview) -> memoryview:
-    """Write what fits; return what is left, nothing where nobody reads any more."""
+    """Write what fits; return what is left, nothing if nobody reads."""
     try:
         return rest[os.write(pipe, rest) :]
     except BlockingIOError:

@@ -46,7 +46,7 @@ BATCH = 500
 
 
 class DocumentSection(NamedTuple):
-    """A labelled text of a row."""
+    """A labeled text of a row."""
 
     label: str
     html: SafeString
