@@ -169,8 +169,6 @@ class Spec(models.Model):
 
 
 class AgentVersion(models.Model):
-    """A published version of an agent."""
-
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     note = models.CharField(max_length=200, blank=True)

@@ -69,8 +69,6 @@ class ToolOutcome:
 
 
 class ToolRunner:
-    """Runs the tool calls of one run."""
-
     def __init__(
         self,
         run: Run,

@@ -118,8 +118,6 @@ class UnknownCommand(McpFailed):
 
 
 class CommandNotStarted(McpFailed):
-    """The command does not start."""
-
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The command {name!r} does not start: {why}.")
 

@@ -45,8 +45,6 @@ class ProcessPrintedTooMuch(ToolFailed):
 
 
 class OutcomeTooLarge(ToolFailed):
-    """The value is too large."""
-
     def __init__(self, limit: int) -> None:
         super().__init__(f"The tool returned more than {limit >> 20} MB and was ended.")
 

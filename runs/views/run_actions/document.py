@@ -56,8 +56,6 @@ class DocumentSection(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """One step."""
-
     number: int
     icon: str
     name: str
