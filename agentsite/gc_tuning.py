@@ -6,7 +6,7 @@ import gc
 def collect_rarely() -> None:
     """Let a process start without looking for garbage all the time.
 
-    Importing makes 300,000 objects and no garbage; the search took 15 % of a start.
+    Importing makes 300,000 objects and no garbage; the search took 15% of a start.
     """
     gc.set_threshold(100_000, 50, 100)
 

@@ -139,7 +139,7 @@ def register_output_parser(name: str) -> Callable[[OutputParser], OutputParser]:
 def register_parsing_error_handler(
     name: str,
 ) -> Callable[[ParsingErrorHandler], ParsingErrorHandler]:
-    """Register the decorated function: it writes what the model is told.
+    """Register the decorated function: it writes what the model gets to read.
 
     It gets the error and the model's text, and returns the observation. Agents select
     it with the option `parsing_error_handler`.

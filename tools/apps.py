@@ -56,7 +56,7 @@ class ToolsConfig(AppConfig):
             )
 
     def check_web_search(self) -> None:
-        """End the start with a sentence where the service is named wrongly."""
+        """End the start with a sentence if the service is named wrongly."""
         # It is one of the tools, which are loaded above.
         from tools.builtin.web_search import parse_search_settings  # noqa: PLC0415
 

@@ -109,7 +109,7 @@ def open_credential(
             return open_credential_for_owner(pk, owner=owner)
         tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
         if tool is None:
-            raise CredentialRefused("it does not exist any more")
+            raise CredentialRefused("it no longer exists")
         return open_credential_for_owner(pk, owner=tool.owner)
 
 
@@ -117,11 +117,11 @@ def open_credential_for_owner(pk: int, *, owner: User) -> OpenCredential:
     """Return the credential as it is now, if `owner`, of the tool, may still use it."""
     row: Any = Credential.objects.filter(pk=pk).first()
     if row is None:
-        raise CredentialRefused("it does not exist any more")
+        raise CredentialRefused("it no longer exists")
     if not Credential.objects.usable_by(owner).filter(pk=pk).exists():
-        raise CredentialRefused("the owner of the tool may not use it any more")
+        raise CredentialRefused("the owner of the tool may no longer use it")
     if not row.sealed:
-        raise CredentialRefused("no secret is stored in it, so type one in on its page")
+        raise CredentialRefused("no secret is stored in it, so enter one on its page")
     try:
         secret = unseal(row.sealed)
     except SecretUnreadable as error:

@@ -1,11 +1,11 @@
 """What can go wrong in a tool or on the way out of the machine.
 
 Interrupted            the operation was ended from outside
-  DeadlinePassed       its time was over
-  CalledOff            the run was canceled, or another worker has it
-ToolFailed             the model can mend it: its sentence is the observation
-  ToolOutOfTime        one call took longer than its tool may
-  ToolBroke            the tool's own code raised something
+  DeadlineExceeded     its time was over
+  CallCanceled         the run was canceled, or another worker has it
+ToolFailed             the model can fix it: its sentence is the observation
+  ToolTimedOut         one call took longer than its tool may
+  ToolCrashed          the tool's own code raised something
 """
 
 

@@ -16,9 +16,9 @@ class McpPin(models.Model):
     accepted = models.JSONField()
     """The `Offer` a person accepted."""
     offered = models.JSONField(null=True, blank=True)
-    """The `Offer` the server makes now, where it is another; null for none."""
+    """The `Offer` the server makes now, if it is another; null for none."""
     noticed_at = models.DateTimeField(null=True, blank=True)
-    """Since when that waits for a person; null also where one put it away."""
+    """Since when that waits for a person; null also if one dismissed it."""
 
     def __str__(self) -> str:
         return f"pin of {self.tool_id}"
@@ -39,7 +39,7 @@ class McpPin(models.Model):
 
     @property
     def digest(self) -> str:
-        """What the newer definition is told apart by; nothing where it has a flaw."""
+        """What identifies the newer definition; empty if it has a flaw."""
         return (
             ""
             if "flaw" in self.pending_definition

@@ -33,7 +33,7 @@ class Media:
 
 @dataclass(frozen=True)
 class MediaResult:
-    """What a tool returned: a JSON value, and what cannot be told as text."""
+    """What a tool returned: a JSON value, and what cannot be shown as text."""
 
     value: Any
     media: tuple[Media, ...]

@@ -311,7 +311,7 @@ class ToolTrial(models.Model):
     )
     at = models.DateTimeField(auto_now_add=True)
     arguments = models.JSONField(null=True)
-    """Without what could be a secret; null where they were too long to keep."""
+    """Without what could be a secret; null if they were too long to keep."""
     revision = models.PositiveIntegerField()
     """Of the stored definition at that time."""
     is_unsaved = models.BooleanField(default=False, db_default=False)

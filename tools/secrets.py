@@ -30,7 +30,7 @@ def seal(secret: str) -> str:
 
 
 def unseal(token: str) -> str:
-    """Return the secret in `token`; raise `SecretUnreadable` where no key opens it."""
+    """Return the secret in `token`; raise `SecretUnreadable` if no key opens it."""
     if not token:
         return ""
     try:

@@ -8,13 +8,13 @@ Effect = Literal["read", "idempotent", "side_effect"]
 """What a call may change: nothing, the same however often, or something each time."""
 
 AtExpiry = Literal["reject", "stop"]
-"""What becomes of a call nobody answered for: the model is told, or the run stops."""
+"""What happens to a call nobody decided on: it is rejected, or the run stops."""
 
 Approval = Literal["never", "side_effects", "always"]
-"""When a person must say yes before a call."""
+"""When a person must approve a call before it is made."""
 
 OnError = Literal["feed_back", "end"]
-"""What a failed call does: the model is told and goes on, or the run ends."""
+"""What a failed call does: the model gets the error and continues, or the run ends."""
 
 
 class ToolSpec(BaseModel):

@@ -1,8 +1,8 @@
-"""Running a statement that is asked again and again, at little cost.
+"""Running a statement that is executed again and again, at little cost.
 
-PostgreSQL reads and plans it once a connection; values travel apart from it. That needs
-connections that keep what they have prepared: behind a pooler that does not,
-`?prepare_threshold=none` in `DATABASE_URL` switches it off.
+PostgreSQL parses and plans it once per connection; values travel apart from it. That
+needs connections that keep what they have prepared: behind a pooler that does not,
+`?prepare_threshold=none` in `DATABASE_URL` disables it.
 """
 
 import sqlite3
@@ -24,12 +24,12 @@ class StatementResult(NamedTuple):
 
     @property
     def row(self) -> tuple[Any, ...] | None:
-        """The first row; None where there is none."""
+        """The first row; None if there is none."""
         return self.rows[0] if self.rows else None
 
 
 def execute_statement(sql: str, values: Sequence[Any] = ()) -> StatementResult:
-    """Run `sql`, whose holes are `%s`, in the thread's transaction or by itself.
+    """Run `sql`, whose placeholders are `%s`, in the thread's transaction or by itself.
 
     It should be the same text each time. Raises the errors of `django.db`.
     """

@@ -103,7 +103,7 @@ def _settle(
 class ThreadPool(TaskPool):  # type: ignore[misc]  # Celery has no types
     """Celery's pool on threads that come and go.
 
-    It tells the consumer of a free thread; otherwise that looks once per second.
+    It notifies the consumer of a free thread, which otherwise polls once per second.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """Errors of the engine.
 
 EngineError            the run fails with the message
-  ParseError           the reply is not in the kind's format; the model is told
+  ParseError           the reply is not in the kind's format; the model gets the error
 """
 
 
@@ -12,7 +12,7 @@ class EngineError(Exception):
 
 
 class ParseError(EngineError):
-    """The reply cannot be parsed; the message tells the model what to write."""
+    """The reply cannot be parsed; the message shows the model what to write."""
 
     code = "parse"
 

@@ -68,7 +68,7 @@ class AudioPart(FrozenModel):
 MediaPart = ImagePart | AudioPart
 
 IMAGE_TOKENS = 1_500
-"""What an image counts as where tokens are estimated; models differ."""
+"""What an image counts as when tokens are estimated; models differ."""
 
 AUDIO_CHARACTERS = 1_000
 """Base64 characters of a sound that count as one token; about 1/40 s of speech."""
@@ -333,7 +333,7 @@ class ExecutorOptions(FrozenModel):
     output_parser: str | None = None
     """An extension's parser, in place of the kind's."""
     parsing_error_handler: str | None = None
-    """An extension's function that writes what the model is told of a parse error."""
+    """An extension's function that writes what the model gets after a parse error."""
 
 
 ToolModeKind = Literal["hold_back", "replay_strict", "replay_by_tool"]

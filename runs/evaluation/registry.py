@@ -160,7 +160,7 @@ def score_record(
         return ScoreResult.not_scored(str(reason), applies=False)
     except EvaluationError as reason:
         return ScoreResult.not_scored(str(reason))
-    except Exception as error:  # noqa: BLE001  (the border to evaluators of others)
+    except Exception as error:  # noqa: BLE001  (boundary to evaluators of others)
         return ScoreResult.not_scored(describe_evaluator_error(error))
     return check_result(result)
 

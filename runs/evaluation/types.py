@@ -145,7 +145,6 @@ class ScoreResult(FrozenModel):
 
     @classmethod
     def of_pass(cls, passed: bool, explanation: str = "", *, label: str = "") -> Self:
-        """Return 1 or 0."""
         return cls(
             value=float(passed), passed=passed, explanation=explanation, label=label
         )

@@ -10,7 +10,7 @@ from tools.text.parse_errors import NOT_JSON, find_json_error
 
 
 def clean_json_object(text: str, *, expected: str) -> dict[str, Any]:
-    """Parse a JSON object, empty for empty text; `expected` tells what to enter."""
+    """Parse a JSON object, empty for empty text; `expected` says what to enter."""
     text = text.strip()
     try:
         found = json.loads(text) if text else {}

@@ -95,7 +95,7 @@ def build_event_batch(changes: Changes) -> ChangeBatch:
             message += format_event(
                 "end", {"id": run.pk, "status": run.status}, seq=changes.seq
             )
-            # A client that has seen everything is still told that this is the end.
+            # A client that has seen everything still gets the end event.
             events.append(Fragment(0, END_SEQ, message, message))
         else:
             events.append(uniform_fragment(changes.seq, message))
@@ -122,7 +122,7 @@ def uniform_fragment(seq: int, content: bytes) -> Fragment:
 
 
 def resume_seq(rows: list[tuple[int, int, str, Any]], place: int, *, upto: int) -> int:
-    """Return the id of an event: where a client that broke off after it goes on.
+    """Return the id of an event, from which a client that disconnects after it resumes.
 
     Inside a commit, and before the run that ends a batch, that is the commit before.
     """

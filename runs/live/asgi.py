@@ -121,7 +121,7 @@ class LiveApp:
 
     @property
     def hub(self) -> Hub:
-        """The hub; started here where the server sends no lifespan events."""
+        """The hub; started here if the server sends no lifespan events."""
         if self._hub is None:
             self._hub = Hub()
             self._hub.start()
@@ -288,7 +288,7 @@ class LiveApp:
         return person
 
     def _drop_old_checks(self, now: float) -> None:
-        """Drop answers nobody may use any more."""
+        """Drop answers that are too old to be used."""
         old = [key for key, one in self._checks.items() if now - one.at > 60]
         for key in old:
             del self._checks[key]
@@ -336,7 +336,7 @@ async def close_on_disconnect(receive: Receive, viewers: list[AnyViewer]) -> Non
 
 
 async def send_chunk(send: Send, body: bytes) -> None:
-    """Send a piece of a stream; raise `TimeoutError` where the client takes nothing."""
+    """Send a piece of a stream; raise `TimeoutError` if the client takes nothing."""
     async with asyncio.timeout(SEND_TIMEOUT):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 
@@ -365,7 +365,7 @@ async def send_start(
 
 
 def stop_streams_on_signals(hub: Hub) -> None:
-    """End all streams as soon as the server is told to stop.
+    """End all streams as soon as the server gets a stop signal.
 
     A server waits for open responses before it sends the lifespan's end, so that would
     be too late.

@@ -1,4 +1,4 @@
-"""The live hub: one per web process, it reads changes once and tells all viewers.
+"""The live hub: one per web process, it reads changes once and notifies all viewers.
 
 Notices from Redis only say when to look; every two seconds it looks anyway. A viewer
 has no queue, only a cursor: it takes from the room's last batches what it lacks, or,
@@ -46,7 +46,7 @@ MAX_HEADS_PER_READ = 4
 MIN_HEAD_INTERVAL = 0.5
 """Between two heads of one run."""
 MAX_HEADS_PER_SECOND = 20
-"""Of all runs together; with many watched runs each is told less often."""
+"""Of all runs together; with many watched runs each is sent less often."""
 UNREAD = -1
 """The seq of a room that has read nothing yet."""
 
@@ -66,7 +66,7 @@ class RunChannel:
         self.renderer_state = RendererState()
         self.draft: DraftText | None = None
         self.pending_drafts: list[TextDelta] | None = []
-        """Pieces heard while earlier ones are asked for; None once those are here."""
+        """Pieces received while earlier ones are fetched; None once those are here."""
         self.next_call = 0
         self.fence = 0
         self.head: Head = {}
@@ -121,9 +121,9 @@ class RunChannel:
         self.wake()
 
     def replay_drafts(self, pieces: Iterable[TextDelta]) -> None:
-        """Take what was written before anyone watched, then what was heard meanwhile.
+        """Take what was written before anyone watched, then what arrived meanwhile.
 
-        In the other order, what was heard would be lost and leave a gap.
+        In the other order, what arrived would be lost and leave a gap.
         """
         early, self.pending_drafts = self.pending_drafts or [], None
         for piece in (*pieces, *early):
@@ -248,7 +248,7 @@ class Viewer:
         return head + b"\n"
 
     async def _wait(self) -> bool:
-        """Wait for news; False where there was none for a while."""
+        """Wait for news; False if there was none for a while."""
         self.event.clear()
         if self.is_closed or self._hub.is_stopping:
             return True
@@ -269,7 +269,7 @@ class PersonViewer:
         self.nav_subscriber.event.set()
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Yield what the page has to tell anew; an empty one after a silence."""
+        """Yield updates of the page; an empty message after a silence."""
         event = self.nav_subscriber.event
         while not self.is_closed and not self._hub.is_stopping:
             event.clear()
@@ -280,7 +280,7 @@ class PersonViewer:
 
 
 async def wait_for_event(event: asyncio.Event) -> bool:
-    """Wait for `event`; False where nothing happened for a while."""
+    """Wait for `event`; False if nothing happened for a while."""
     # A timer is cheaper than `wait_for`, which makes a task for each wait.
     timer = asyncio.get_running_loop().call_later(SILENCE_SECONDS, event.set)
     before = timer.when()
@@ -352,7 +352,7 @@ class Hub:
     ) -> Viewer:
         """Register a viewer; from here on nothing of the run is missed.
 
-        A `person` is also told what needs them.
+        A `person` is also notified of what needs them.
         """
         self._listener.resume()
         rooms = self._channels.setdefault(run_id, {})
@@ -470,7 +470,7 @@ class Hub:
         rooms: list[RunChannel],
         do: Callable[[list[RunChannel]], Coroutine[Any, Any, None]],
     ) -> None:
-        """Do it for all rooms at once, and one by one where that fails.
+        """Do it for all rooms at once, and one by one if that fails.
 
         What one run holds must never stop the live pages of the others.
         """
@@ -478,7 +478,7 @@ class Hub:
             await do(rooms)
         except DatabaseError:
             raise
-        except Exception:  # at a border: no run may stop the readers
+        except Exception:  # top-level handler: no run may stop the readers
             if len(rooms) == 1:
                 logger.exception("The live page of run %d stumbled.", rooms[0].run_id)
                 return
@@ -507,7 +507,7 @@ class Hub:
         self._has_stale.set()
 
     async def _read_stale(self) -> None:
-        """Tell anew what shows runs as a whole: at once, then twice a second at most.
+        """Update what shows runs as a whole: at once, then twice a second at most.
 
         A few runs at a time, so that new rows of others do not wait long.
         """

@@ -1,4 +1,4 @@
-"""What a run has to tell a client: its answer, and what it does meanwhile."""
+"""What a client sees of a run: its answer, and what it does meanwhile."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PARAGRAPH = "\n\n"
 MAX_OBSERVATION_CHARACTERS = 2_000
 """Of a result in what an agent does meanwhile; the run has it whole."""
 PARSE_ERROR = "_Exception"
-"""The tool of a step that tells the model its reply could not be read."""
+"""The tool of a step that reports to the model that its reply could not be read."""
 STARTED = {AgentStep.Status.STARTED, AgentStep.Status.AWAITING_APPROVAL}
 UNDECIDED = {AgentStep.Status.AWAITING_APPROVAL, AgentStep.Status.UNKNOWN}
 WAITING_FOR_PEOPLE = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
@@ -94,9 +94,9 @@ class _Draft:
 
 @dataclass
 class Narration:
-    """Turns the events of one run into what a client is told, each thing once.
+    """Turns the events of one run into what a client is sent, each thing once.
 
-    With `streams_text`, text is told while the model writes it. Text of an attempt
+    With `streams_text`, text is sent while the model writes it. Text of an attempt
     that fails cannot be taken back: the complete reply follows it as a new paragraph.
     """
 
@@ -105,33 +105,33 @@ class Narration:
     _draft: _Draft | None = None
     _next_number: int = 0
     _last_text: str = ""
-    """The text of the last reply, if it has been told."""
+    """The text of the last reply, if it has been sent."""
     _has_text: bool = False
-    """Whether any text was told since the last break."""
+    """Whether any text was sent since the last break."""
     _started: set[int] = field(default_factory=set)
     _ended: set[int] = field(default_factory=set)
     _undecided: dict[int, Json] = field(default_factory=dict)
     _asked: set[tuple[int, str]] = field(default_factory=set)
 
-    def hear(self, event: ApiEvent) -> Iterator[Said]:
-        """Yield what an event has to tell."""
+    def narrate(self, event: ApiEvent) -> Iterator[Said]:
+        """Yield what an event says to a client."""
         match event.name:
             case "draft" if self.streams_text:
-                yield from self._hear_draft(event.content)
+                yield from self._narrate_draft(event.content)
             case "model_call":
-                yield from self._hear_reply(event.content)
+                yield from self._narrate_reply(event.content)
             case "step":
-                yield from self._hear_step(event.content)
+                yield from self._narrate_step(event.content)
             case "child_decision":
                 yield DecisionNeeded(event.content["step"], event.content["decision"])
             case "run":
                 self._run = event.content
                 yield from self._ask_people()
             case "end":
-                yield from self._tell_output()
+                yield from self._narrate_output()
                 yield RunEnded(self._run)
 
-    def _hear_draft(self, draft: Json) -> Iterator[Said]:
+    def _narrate_draft(self, draft: Json) -> Iterator[Said]:
         number, attempt = draft["number"], draft["attempt"]
         if number != self._next_number:  # sent, or an earlier reply is missing
             return
@@ -143,9 +143,9 @@ class Narration:
             known.is_broken = True
         if not known.is_broken and (text := draft["text"][start:]):
             known.sent += text
-            yield self._tell(text)
+            yield self._build_text(text)
 
-    def _hear_reply(self, call: Json) -> Iterator[Said]:
+    def _narrate_reply(self, call: Json) -> Iterator[Said]:
         text, sent = call["text"], self._draft.sent if self._draft else ""
         self._next_number, self._draft = call["number"] + 1, None
         if call["purpose"] == ModelCall.Purpose.SUMMARY:
@@ -160,17 +160,17 @@ class Narration:
             yield AnswerBreak()
             sent = ""
         if rest := text[len(sent) :]:
-            yield self._tell(rest)
+            yield self._build_text(rest)
         self._last_text = text
         if call["tool_calls"] and self._has_text:
             self._has_text = False
             yield AnswerBreak()
 
-    def _tell(self, text: str) -> AnswerText:
+    def _build_text(self, text: str) -> AnswerText:
         self._has_text = True
         return AnswerText(text)
 
-    def _hear_step(self, step: Json) -> Iterator[Said]:
+    def _narrate_step(self, step: Json) -> Iterator[Said]:
         index, status = step["index"], step["status"]
         if step["tool"] == PARSE_ERROR:
             return
@@ -185,7 +185,7 @@ class Narration:
             yield CallEnded(step)
 
     def _ask_people(self) -> Iterator[Said]:
-        """Tell once who is waited for: their decisions exist when the run waits."""
+        """Report once who is waited for: their decisions exist when the run waits."""
         if self._run["status"] not in WAITING_FOR_PEOPLE:
             return
         for index, step in self._undecided.items():
@@ -193,8 +193,8 @@ class Narration:
                 self._asked.add(question)
                 yield DecisionNeeded(step)
 
-    def _tell_output(self) -> Iterator[Said]:
-        """Tell the output, unless the last reply was it."""
+    def _narrate_output(self) -> Iterator[Said]:
+        """Yield the output, unless it was the last reply."""
         text = get_output_text(self._run)
         if text and not (self._has_text and self._last_text.strip() == text.strip()):
             if self._has_text:

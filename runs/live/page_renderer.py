@@ -83,7 +83,7 @@ class PageCache:
     """When the run's status, or what it asks a person, last changed."""
     status_fingerprint: tuple[Any, ...] = ()
     liveness: tuple[Any, ...] = ()
-    """Lease, place in the queue and retry, as they were last told."""
+    """Lease, place in the queue and retry, as they were last sent."""
     retry_at: datetime | None = None
     was_lost: bool = False
     """Whether calls under way may be shown as those of a lost run."""
@@ -216,7 +216,7 @@ class PageRenderer:
         return message
 
     def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
-        """Return one message; its id is where a reconnecting page goes on."""
+        """Return one message; its id is where a reconnecting page resumes."""
         return b"".join([b"id: %d\n" % batch.seq, *batch.messages_after(cursor), b"\n"])
 
     def render_backlog(self, draft: DraftText) -> Iterator[None]:
@@ -278,7 +278,7 @@ class PageRenderer:
     def _status_fragments(
         self, changes: Changes, page_cache: PageCache, questions: tuple[int, ...]
     ) -> list[Fragment]:
-        """Return all that shows the run as a whole, where its status has changed."""
+        """Return all that shows the run as a whole, if its status has changed."""
         run, seq = changes.run, changes.seq
         sign = (run.status, run.cancel_requested_at is None, questions)
         if sign != page_cache.status_fingerprint:
@@ -336,7 +336,7 @@ CACHED_RELATIONS = (
 
 
 def set_cached_relations(run: Run, page_cache: PageCache) -> None:
-    """Give `run` the rows it refers to, from memory where they are the same."""
+    """Give `run` the rows it refers to, from memory if they are the same."""
     for name in CACHED_RELATIONS:
         pk = getattr(run, f"{name}_id")
         known = page_cache.relations.get(name)
@@ -374,7 +374,7 @@ def get_page_cache(changes: Changes, memories: dict[int, RendererState]) -> Page
 
 
 def failed_attempts_by_call(found: list[Changes]) -> Attempts:
-    """Return what failed before the calls in `found`, perhaps told long ago."""
+    """Return what failed before the calls in `found`, perhaps shown long ago."""
     calls = [call for changes in found for call in changes.calls]
     if not calls:
         return {}

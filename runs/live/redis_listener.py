@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class RedisListener:
-    """Hands each notice and draft to its callback; waits where Redis is away.
+    """Hands each notice and draft to its callback; waits while Redis is away.
 
     It reads only while somebody watches: a busy worker sends hundreds of notices a
     second, and each reading costs the web process more than answering a request.
@@ -81,9 +81,9 @@ class RedisListener:
                 self._dispatch(key, fields)
 
     async def recent_drafts(self, run_id: int) -> list[TextDelta]:
-        """Return the pieces of a run that Redis still has; none where it is away.
+        """Return the pieces of a run that Redis still has; none if it is away.
 
-        Those that come later are heard, since this waits until somebody listens.
+        Later ones are not missed, since this waits until somebody listens.
         """
         await self._is_listening.wait()
         try:
@@ -114,7 +114,7 @@ class RedisListener:
 
 
 def parse_draft(fields: Mapping[str, str]) -> TextDelta | None:
-    """Return the piece; None where somebody else wrote the entry."""
+    """Return the piece; None if somebody else wrote the entry."""
     try:
         return TextDelta.from_fields(dict(fields))
     except (KeyError, ValueError):

@@ -147,7 +147,7 @@ def render_turns_end(run_ids: Sequence[int]) -> bytes:
 
 
 def build_turn_batch(run: Run, since: int, *, failed_attempt: int) -> ChangeBatch:
-    """Return the whole turn, where it has changed after `since`."""
+    """Return the whole turn, if it has changed after `since`."""
     html = render_turn_update(run)
     return ChangeBatch(
         run_id=run.pk,

@@ -8,7 +8,7 @@ MAX_ATTEMPTS = 5
 BASE_DELAY = 1.0
 MAX_DELAY = 30.0
 MAX_RETRY_AFTER = 3600.0
-"""The longest wait, in seconds, that a server may ask for; beyond it we give up."""
+"""Seconds that a server may ask us to wait at most; beyond it we give up."""
 
 
 def compute_retry_delay(

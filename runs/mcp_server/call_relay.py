@@ -81,7 +81,7 @@ class CallRelay:
             async for event in events:
                 if event is SILENCE:
                     yield None
-                for said in narration.hear(event):
+                for said in narration.narrate(event):
                     if isinstance(said, RunEnded):
                         result = run_result(said.run, has_schema=self.call.has_schema)
                         yield self.call.request.result(result)

@@ -85,7 +85,7 @@ class Agent(Owned):
     is_offered = models.BooleanField(default=False, db_default=False)
     """Whether programs of those who may use it find it as a tool of `/mcp`."""
     continues_without_client = models.BooleanField(default=False, db_default=False)
-    """Whether a run goes on if the program that waits for it disconnects."""
+    """Whether a run continues if the program that waits for it disconnects."""
     is_playground = models.BooleanField(default=False)
     """The hidden agent behind a user's playground; lists leave it out."""
     is_imported = models.BooleanField(default=False, db_default=False)
@@ -169,8 +169,6 @@ class Spec(models.Model):
 
 
 class AgentVersion(models.Model):
-    """A published version of an agent."""
-
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     note = models.CharField(max_length=200, blank=True)

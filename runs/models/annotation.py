@@ -38,8 +38,6 @@ class AnnotationQueue(Owned):
 
 
 class QueuedRun(models.Model):
-    """A run in an annotation queue."""
-
     queue = models.ForeignKey(
         AnnotationQueue, on_delete=models.CASCADE, related_name="items"
     )

@@ -57,7 +57,7 @@ class Schedule(models.Model):
         "runs.Run", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     missed = models.PositiveIntegerField(default=0)
-    """Times without a worker just before `last_at`; one run made up for all."""
+    """Times without a worker just before `last_at`; one run caught up for all."""
     skipped = models.PositiveIntegerField(default=0)
     """Consecutive times skipped because an earlier run had not ended."""
     problem = TranslatableTextField(blank=True)

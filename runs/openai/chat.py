@@ -37,8 +37,8 @@ class ChatAnswer:
     def begin(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
 
-    def tell(self, said: Said, url: str = "") -> Iterator[bytes]:
-        """Yield the chunks of what a run tells; `url` is where a person decides."""
+    def render(self, said: Said, url: str = "") -> Iterator[bytes]:
+        """Yield the chunks for an event; `url` is where a person decides."""
         match said:
             case AnswerText():
                 yield self._chunk({"content": self._take_gap() + said.text})

@@ -24,8 +24,6 @@ class CodeExample(NamedTuple):
 
 
 class ExampleCall(NamedTuple):
-    """What an example calls."""
-
     model: str
     """Slug, with the number of a pinned version."""
     tool: str

@@ -75,7 +75,7 @@ REFUSALS = (
 
 
 def convert_refusal(error: Exception) -> OpenAiError:
-    """Return what the client is told of one of `REFUSALS`."""
+    """Return the error that reports one of `REFUSALS` to the client."""
     match error:
         case OpenAiError():
             return error

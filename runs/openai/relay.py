@@ -25,7 +25,7 @@ class AnswerFormat(Protocol):
 
     def begin(self) -> Iterator[bytes]: ...
 
-    def tell(self, said: Said, url: str = "") -> Iterator[bytes]: ...
+    def render(self, said: Said, url: str = "") -> Iterator[bytes]: ...
 
     def interrupt(self, message: str) -> Iterator[bytes]: ...
 
@@ -78,9 +78,9 @@ class Relay:
             async for event in events:
                 if event is SILENCE:
                     yield _Chunk(KEEPALIVE_COMMENT)
-                for said in narration.hear(event):
+                for said in narration.narrate(event):
                     url = await self._url(feed, said)
-                    for content in self.answer.tell(said, url):
+                    for content in self.answer.render(said, url):
                         yield _Chunk(content, isinstance(said, RunEnded))
                     if isinstance(said, RunEnded):
                         return
@@ -93,7 +93,7 @@ class Relay:
         narration = Narration(streams_text=self.streams_text)
         async with aclosing(feed.events(receive)) as events:
             async for event in events:
-                said += narration.hear(event)
+                said += narration.narrate(event)
         ended = said[-1] if said else None
         if isinstance(ended, RunEnded):
             await self._send_ended(ended.run, said, headers, send)

@@ -69,11 +69,11 @@ class ResponsesAnswer:
         yield self._event("response.created", response=shape)
         yield self._event("response.in_progress", response=shape)
 
-    def tell(self, said: Said, url: str = "") -> Iterator[bytes]:
-        """Yield the events of what a run tells; `url` is where a person decides."""
+    def render(self, said: Said, url: str = "") -> Iterator[bytes]:
+        """Yield the stream events for an event; `url` is where a person decides."""
         match said:
             case AnswerText():
-                yield from self._tell_text(said.text)
+                yield from self._render_text(said.text)
             case AnswerBreak():
                 yield from self._end_message()
             case DecisionNeeded():
@@ -86,7 +86,7 @@ class ResponsesAnswer:
             case CallStarted() | CallEnded():
                 if self.wants_steps:
                     yield from self._end_message()
-                    yield from self._tell_call(said)
+                    yield from self._render_call(said)
             case RunEnded():
                 yield from self._end_message()
                 yield self._final_event(said.run)
@@ -101,7 +101,7 @@ class ResponsesAnswer:
         if self.wants_steps:
             for one in said:
                 if isinstance(one, Reasoning | CallStarted | CallEnded):
-                    list(self.tell(one))
+                    list(self.render(one))
         if text := get_output_text(run):
             self.output.append(self._message_item(text))
         return ended_response_json(self.head, run, self.output)
@@ -115,7 +115,7 @@ class ResponsesAnswer:
     def _item_id(self, kind: str) -> str:
         return f"{kind}_{self.head.run_id}_{len(self.output)}"
 
-    def _tell_text(self, text: str) -> Iterator[bytes]:
+    def _render_text(self, text: str) -> Iterator[bytes]:
         place = {
             "item_id": self._item_id("msg"),
             "output_index": len(self.output),
@@ -160,7 +160,7 @@ class ResponsesAnswer:
         yield self._event("response.output_item.done", output_index=at, item=item)
         self.output.append(item)
 
-    def _tell_call(self, said: CallStarted | CallEnded) -> Iterator[bytes]:
+    def _render_call(self, said: CallStarted | CallEnded) -> Iterator[bytes]:
         step = said.step
         if isinstance(said, CallStarted):
             self._calls[step["index"]] = at = len(self.output)

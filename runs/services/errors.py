@@ -313,8 +313,6 @@ class BadCronField(CronRefused):
 
 
 class CronTooLong(CronRefused):
-    """An expression is too long."""
-
     def __init__(self, most: int) -> None:
         super().__init__(
             _("Enter at most %(limit)s characters for the five fields.")

@@ -90,12 +90,12 @@ def _insert_sql(model: type[models.Model], now: tuple[str, ...]) -> str:
     columns = [field.column for field in fields] + [
         get_model_field(model, n).column for n in now
     ]
-    holes = ", ".join(["%s"] * len(fields) + [clock] * len(now))
+    placeholders = ", ".join(["%s"] * len(fields) + [clock] * len(now))
     key = model._meta.pk
     assert key is not None
     return (
         f"INSERT INTO {quote_name(model._meta.db_table)} "  # noqa: S608  (our own names)
-        f"({', '.join(map(quote_name, columns))}) VALUES ({holes}) "
+        f"({', '.join(map(quote_name, columns))}) VALUES ({placeholders}) "
         f"RETURNING {quote_name(key.column)}"
     )
 

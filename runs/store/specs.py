@@ -43,6 +43,6 @@ def load_spec(row: Spec) -> AgentSpec:
 
 
 def load_executor_options(body: dict[str, Any]) -> ExecutorOptions:
-    """Return the options of a stored spec, where no loop guard means none."""
+    """Return the options of a stored spec, in which no loop guard means none."""
     stored = body.get("executor") or {}
     return ExecutorOptions.model_validate({"loop_guard": None, **stored})

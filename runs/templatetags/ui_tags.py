@@ -88,7 +88,6 @@ def url_or_none(name: str, *args: Any) -> str:
 
 @register.filter
 def role_label(role: str) -> str:
-    """Return the label of a message's role."""
     return get_role_label(role)
 
 
@@ -103,7 +102,6 @@ register.filter("run_state", get_run_state)
 
 @register.filter
 def status_label(name: str) -> str:
-    """Return the label of a status."""
     return get_status_label(name)
 
 

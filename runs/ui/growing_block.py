@@ -107,7 +107,7 @@ class GrowingBlock:
     def continue_block(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """Return the tokens of `head` and the text after the complete items.
 
-        A list goes on with its number; rows of a table wait until they are whole.
+        A list continues with its number; rows of a table wait until they are whole.
         """
         block, following = split_first_block(tokens)
         if self.tag == "table":

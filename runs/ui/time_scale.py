@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 BASE_SECONDS = 16.0
-"""Seconds that fill the whole width where bars are not squeezed."""
+"""Seconds that fill the whole width if bars are not squeezed."""
 LONGEST_WAIT = 30.0
 """Seconds in which nothing ran; more is cut."""
 SHOWN_WAIT = 2.0

@@ -68,8 +68,6 @@ class ToolChanged(NotRecorded):
 
 @dataclass
 class CallAnswers:
-    """The answers of one run."""
-
     mode: ToolMode
     recording: Recording
     pairs: list[tuple[AgentStep, AgentStep]] = field(default_factory=list)

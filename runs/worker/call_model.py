@@ -199,7 +199,7 @@ class ModelCaller:
     def _wait_to_retry(self, seconds: float, left: float | None) -> None:
         """Wait here for a short time, or requeue the run until it is due.
 
-        A wait without a thread is no working time, of which the run has `left`.
+        A wait without a thread is not working time, of which the run has `left`.
         """
         self.claim.raise_if_ended()
         if seconds > MAX_SLEEP_SECONDS or left is not None and seconds >= left:

@@ -46,7 +46,7 @@ CELL_THREADS = 8
 Starting runs is work for the processor alone, so threads would only slow it down.
 """
 MAX_TURN_SECONDS = 300.0
-"""Of one experiment; then leases are no longer renewed, and other processes go on."""
+"""Of one experiment; then leases are no longer renewed, and others take over."""
 
 
 class StopRequest(Protocol):
@@ -71,7 +71,7 @@ class LeaseKeeper:
         self._thread.start()
 
     def end(self) -> None:
-        """Return when nothing is renewed any more."""
+        """Return when nothing is renewed from then on."""
         self._ended.set()
         self._thread.join()
 
@@ -164,7 +164,7 @@ def do_turn(
         raise
     except ScoringInterrupted:
         return BUSY_SECONDS
-    except Exception:  # the others go on
+    except Exception:  # the others continue
         logger.exception("experiment %s could not be advanced", experiment.pk)
         return IDLE_SECONDS
     if max(did) > FEW_RUNS:

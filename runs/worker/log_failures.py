@@ -20,7 +20,7 @@ def log_failures(undone: str, failure: str) -> Iterator[None]:
         yield
     except (DatabaseError, InterfaceError) as error:
         logger.warning("%s, database not available: %s", undone, error)
-    except Exception:  # runs matter more: the worker goes on
+    except Exception:  # runs matter more: the worker continues
         logger.exception(failure)
     finally:
         connection.close()

@@ -69,8 +69,6 @@ class ToolOutcome:
 
 
 class ToolRunner:
-    """Runs the tool calls of one run."""
-
     def __init__(
         self,
         run: Run,
@@ -374,7 +372,7 @@ class ToolRunner:
             error = f"The tool {spec.name!r} did not answer within {limit:g} s."
         except CallCanceled as called_off:
             error, is_called_off = str(called_off), True
-        except Exception as broken:  # noqa: BLE001  (the border to other people's code)
+        except Exception as broken:  # noqa: BLE001  (boundary to other people's code)
             error = str(broken) or type(broken).__name__
         took = time.monotonic() - began
         return ToolOutcome(value, error, took, is_called_off, media)

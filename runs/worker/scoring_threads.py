@@ -1,4 +1,4 @@
-"""Threads that score runs while turns go on: a judge may take minutes.
+"""Threads that score runs while turns continue: a judge may take minutes.
 
 Each experiment has threads of its own, so one whose judge waits for a reply, or for its
 turn at a provider, holds up no other one. They are daemons: none delays the exit, and

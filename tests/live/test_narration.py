@@ -32,7 +32,7 @@ def told(*events: ApiEvent, streams_text: bool = True) -> str:
     narration = Narration(streams_text=streams_text)
     words = []
     for event in events:
-        for said in narration.hear(event):
+        for said in narration.narrate(event):
             match said:
                 case AnswerText():
                     words.append(said.text)

@@ -63,7 +63,7 @@ STREAM = "text/event-stream"
         ),
         (
             Answer(b"", status=307, headers={"Location": "file:///etc/passwd"}),
-            "no http or https|redirects",
+            "not an http or https|redirects",
         ),
     ],
 )

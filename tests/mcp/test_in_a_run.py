@@ -84,5 +84,5 @@ def test_a_tool_that_was_taken_away_is_a_sentence(changing):
         run = executed(changing.agent_on(model))
 
     assert run.status == "succeeded"
-    assert "does not offer the tool 'add' any more" in run.steps.last().observation
+    assert "no longer offers the tool 'add'" in run.steps.last().observation
     assert changing.sums() == []

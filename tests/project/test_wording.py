@@ -1,11 +1,13 @@
 """English texts avoid the expressions that the house style replaces.
 
-The texts are those of pages and scripts, wherever they are marked for translation, and
-of the documentation. CONTRIBUTING.md has the glossary.
+The texts are those of pages and scripts, wherever they are marked for translation, of
+the documentation, and of docstrings and comments. CONTRIBUTING.md has the glossary.
 """
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,6 +26,7 @@ GETTEXT_NAMES = {
     "npgettext",
     "pgettext",
     "pgettext_lazy",
+    "translatable",
 }
 GETTEXT_CALL = re.compile(rf"\b({'|'.join(GETTEXT_NAMES)})\b")
 """Without one of the names a file has no text, and need not be parsed."""
@@ -76,14 +79,22 @@ AVOIDED = {
 }
 """What to avoid, as a pattern, and what to write instead."""
 
+AVOIDED_IN_CODE = {
+    **{
+        pattern: better
+        for pattern, better in AVOIDED.items()
+        if better not in {"timeout", "enter"}  # plain words there: a type in a schema
+    },
+    r"\btold\b|\btelling\b": "sent, shown, notified",
+    r"\bborders?\b": "boundary; top-level handler",
+}
+"""What to avoid in docstrings and comments."""
+
 ALLOWED = {
     "templates/workers/_list.html": [r"longest wait"],  # of the queue, not of a tool
     "CONTRIBUTING.md": [r"switch off"],  # explains the word "disable"
 }
 """Expressions that a file may contain, each for a reason."""
-
-RELEASED = "CHANGELOG.md"
-"""Released texts stay as they were."""
 
 
 class Text(NamedTuple):
@@ -143,11 +154,17 @@ def collect_texts() -> list[Text]:
     return [*texts_of_code(), *texts_of_pages()]
 
 
-def texts_of_code() -> Iterator[Text]:
+def python_files() -> Iterator[Path]:
     for package in ("agentsite", "runs", "tools"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
-                yield from texts_of_python(path)
+                yield path
+
+
+def texts_of_code() -> Iterator[Text]:
+    for path in python_files():
+        yield from texts_of_python(path)
+    for package in ("agentsite", "runs", "tools"):
         for path in sorted((ROOT / package).glob("static/**/*.js")):
             if "vendor" not in path.parts:
                 yield from texts_of_script(path)
@@ -157,18 +174,30 @@ def texts_of_pages() -> Iterator[Text]:
     for path in sorted((ROOT / "templates").rglob("*.html")):
         yield from texts_of_template(path)
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):
-        if path.name != RELEASED and "zh-hans" not in str(path):
+        if "zh-hans" not in str(path):
             yield from texts_of_page(path)
 
 
-def complaints_about(text: Text) -> list[str]:
+def texts_for_developers(path: Path) -> Iterator[Text]:
+    """Yield each docstring, also those under fields, and each comment."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(ast.Constant(str(words))):
+                yield Text(f"{name_of(path)}:{node.lineno}", " ".join(words.split()))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield Text(f"{name_of(path)}:{token.start[0]}", token.string)
+
+
+def complaints_about(text: Text, avoided: dict[str, str] = AVOIDED) -> list[str]:
     allowed = ALLOWED.get(text.place.rpartition(":")[0], [])
     words = text.words
     for pattern in allowed:
         words = re.sub(pattern, "", words, flags=re.IGNORECASE)
     return [
         f"{text.place}: {found[0]!r} -> {better}"
-        for pattern, better in AVOIDED.items()
+        for pattern, better in avoided.items()
         if (found := re.search(pattern, words, re.IGNORECASE))
     ]
 
@@ -177,6 +206,31 @@ def test_texts_use_the_words_of_the_field():
     found = [line for text in collect_texts() for line in complaints_about(text)]
 
     assert not found, "\n".join(["", *found])
+
+
+def test_docstrings_and_comments_use_the_words_of_the_field():
+    texts = [text for path in python_files() for text in texts_for_developers(path)]
+    found = [line for text in texts for line in complaints_about(text, AVOIDED_IN_CODE)]
+
+    assert len(texts) > 1000
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param('"""Return what the model is told."""', id="module"),
+        pytest.param("def f():\n    '''Mend it.'''", id="function"),
+        pytest.param('x = 1\n"""Kept for\n  ever."""', id="field"),
+        pytest.param("try_it()  # at a border: no run may stop it", id="comment"),
+    ],
+)
+def test_an_avoided_expression_is_found_in_code(tmp_path, monkeypatch, source):
+    monkeypatch.setattr("tests.test_wording.ROOT", tmp_path)
+    (tmp_path / "module.py").write_text(source)
+    (text,) = texts_for_developers(tmp_path / "module.py")
+
+    assert complaints_about(text, AVOIDED_IN_CODE)
 
 
 @pytest.mark.parametrize(

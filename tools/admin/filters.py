@@ -18,8 +18,6 @@ FAILURE_RATE_WARNING = 0.1
 
 
 class KindFilter(admin.SimpleListFilter):
-    """Filters tools by kind."""
-
     title = _("kind")
     parameter_name = "kind__exact"
 

@@ -61,8 +61,6 @@ admin.site.register(Group, UserGroupAdmin)
 
 @admin.register(Tool)
 class ToolAdmin(OwnedAdmin):
-    """Tools."""
-
     list_display = (
         *("tool", "slug_text", "kind_word", "owner_name", "effect", "approval"),
         *("is_on", "last_used", "calls", "failed", "by_day"),

@@ -50,7 +50,7 @@ def replace_person_in_entries(
 
 
 def replace_words(value: Any, words: list[str], alias: str) -> Any:
-    """Return a JSON value without the words, where they stand for a person."""
+    """Return a JSON value without the words, if they stand for a person."""
     if isinstance(value, dict):
         return {key: replace_words(one, words, alias) for key, one in value.items()}
     if isinstance(value, list):

@@ -77,7 +77,7 @@ def mask_text(text: str) -> str:
 
 
 def truncate_audit_text(text: str) -> str:
-    """Return a text with its length where it is too long to keep."""
+    """Return a text with its length if it is too long to keep."""
     if len(text) <= MAX_TEXT:
         return text
     return f"{text[:MAX_TEXT]}… ({len(text)} characters)"

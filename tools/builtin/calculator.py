@@ -38,7 +38,7 @@ class NumberTooLarge(ValueError):
 
 
 def require_number(value: Any) -> Any:
-    """Return `value`; refuse what is no number."""
+    """Return `value`; refuse what is not a number."""
     if not isinstance(value, int | float):
         raise TypeError("only numbers can be calculated with")
     return value
@@ -50,7 +50,7 @@ def restrict_to_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def limited_power(base: Any, exponent: Any) -> Any:
-    """Return `base ** exponent` where the result is not too large to work with."""
+    """Return `base ** exponent` if the result is not too large to work with."""
     whole = isinstance(base, int) and isinstance(exponent, int)
     if whole and base.bit_length() * abs(exponent) > MAX_BITS:
         raise NumberTooLarge
@@ -58,7 +58,7 @@ def limited_power(base: Any, exponent: Any) -> Any:
 
 
 def limited_product(left: Any, right: Any) -> Any:
-    """Return the product where it is not too large to work with."""
+    """Return the product if it is not too large to work with."""
     whole = isinstance(left, int) and isinstance(right, int)
     if whole and left.bit_length() + right.bit_length() > 4 * MAX_BITS:
         raise NumberTooLarge
@@ -78,7 +78,7 @@ def combinations(n: Any, k: Any) -> int:
 
 
 def round_number(value: Any, digits: Any = 0) -> Any:
-    """Round to `digits` behind the point, or before it where negative."""
+    """Round to `digits` behind the point, or before it if negative."""
     if abs(digits) > 300:
         raise NumberTooLarge
     return round(value, digits) if digits else round(value)

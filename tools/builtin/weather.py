@@ -143,7 +143,7 @@ def fetch_forecast(
 
 
 def parse_forecast_days(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Turn columns into days; raise `WeatherRefused` where there are none."""
+    """Turn columns into days; raise `WeatherRefused` if there are none."""
     daily = message.get("daily")
     if not isinstance(daily, dict) or not isinstance(daily.get("time"), list):
         raise WeatherRefused(200, "an answer without days")

@@ -1,4 +1,4 @@
-"""Made-up weather for trying things out: the same for the same city, and labelled."""
+"""Made-up weather for trying things out: the same for the same city, and labeled."""
 
 import hashlib
 from typing import Literal, TypedDict

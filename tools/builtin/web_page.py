@@ -46,7 +46,8 @@ class NotAWebAddress(ToolFailed):
 
     def __init__(self, url: str) -> None:
         super().__init__(
-            f"{url[:200]!r} is no address of a web page. It begins with https://."
+            f"{url[:200]!r} is not an address of a web page. Use one that begins with "
+            "https://."
         )
 
 
@@ -70,7 +71,7 @@ def web_page(url: str, context: ToolContext, start: int = 0) -> dict[str, Any]:
 
     Args:
         url: Address of the page, beginning with https://.
-        start: Where to go on in a long text: the `next_start` of the answer before.
+        start: Where to continue in a long text: the `next_start` of the answer before.
     """
     policy = get_net_policy(only_hosts=context.hosts)
     return fetch_page_text(url, start, deadline=context.deadline, policy=policy)
@@ -100,7 +101,7 @@ def fetch_page_text(
 
 
 def get_url_scheme(url: str) -> str:
-    """Return the scheme, nothing where `url` cannot be read."""
+    """Return the scheme, nothing if `url` cannot be read."""
     try:
         return urlsplit(url.strip()).scheme.lower()
     except ValueError:
@@ -120,7 +121,7 @@ def extract_page_text(answered: Response, url: str) -> tuple[str, str]:
 
 
 def extract_html_text(body: bytes, url: str) -> tuple[str, str]:
-    """Return title and main text of HTML; raise `ReaderMissing` where nothing can."""
+    """Return title and main text of HTML; raise `HtmlReaderMissing`."""
     try:
         reader = importlib.import_module("trafilatura")
     except ImportError:
@@ -144,7 +145,7 @@ def extract_html_text(body: bytes, url: str) -> tuple[str, str]:
 
 
 def extract_page_title(body: bytes) -> str:
-    """Return the title in the head of a page, nothing where there is none."""
+    """Return the title in the head of a page, nothing if there is none."""
     found = TITLE.search(body[:MAX_HEAD_BYTES])
     if found is None:
         return ""

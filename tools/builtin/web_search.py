@@ -197,7 +197,7 @@ class SearchProtocol:
     url: str = ""
     """Its usual address; one that has none needs no key."""
     hint: str = ""
-    """What may be wrong where it says nothing."""
+    """What may be wrong if it says nothing."""
 
 
 SEARCH_PROTOCOLS: dict[str, SearchProtocol] = {

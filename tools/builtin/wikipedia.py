@@ -39,7 +39,9 @@ class UnknownLanguage(ToolFailed):
     """The code is none of Wikipedia's."""
 
     def __init__(self, language: str) -> None:
-        super().__init__(f"{language[:20]!r} is no language code such as 'en' or 'zh'.")
+        super().__init__(
+            f"{language[:20]!r} is not a language code such as 'en' or 'zh'."
+        )
 
 
 @tool(effect="read", timeout=20, keeps_hosts=True)
@@ -64,7 +66,7 @@ def wikipedia_search(
 
 @tool(effect="read", timeout=20, keeps_hosts=True)
 def wikipedia_page(title: str, context: ToolContext, language: str = "en") -> str:
-    """Return the text of a Wikipedia page, cut where it is long.
+    """Return the text of a Wikipedia page, cut if it is long.
 
     Args:
         title: The title, as the search returns it.

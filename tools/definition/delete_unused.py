@@ -1,4 +1,4 @@
-"""Deleting a credential or an MCP server that nothing refers to any more."""
+"""Deleting a credential or an MCP server that nothing refers to."""
 
 from django.contrib.auth.models import User
 from django.db import transaction

@@ -87,7 +87,7 @@ def _tool_needs_approval(tool: Tool, effect: str) -> bool:
 
 
 def describe_function_tool(tool: Tool) -> dict[str, Any]:
-    """Return description and schema; a function brings its own where none is set."""
+    """Return description and schema; a function brings its own if none is set."""
     description, schema = tool.description, tool.args_schema
     if tool.kind == "sql" and tool.config.get("tables"):
         description = f"{description}\n\nTables:\n{tool.config['tables']}".strip()

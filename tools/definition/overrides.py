@@ -41,7 +41,7 @@ class ToolOverrides(BaseModel):
     calls_per_run: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     output_limit: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     approval_hours: Annotated[float, Field(ge=0, le=8760)] | None = None
-    """0 for ever."""
+    """0: it never expires."""
     at_expiry: AtExpiry | None = None
     hosts: tuple[Annotated[str, Field(min_length=1, max_length=255)], ...] = ()
 
@@ -104,13 +104,13 @@ def stricter_effect(one: str, other: Effect | None) -> Effect:
 
 
 def smaller_limit(one: N | None, other: N | None) -> N | None:
-    """Return the tighter of two limits; None is no limit."""
+    """Return the tighter of two limits; None means no limit."""
     known = [limit for limit in (one, other) if limit is not None]
     return min(known) if known else None
 
 
 def intersect_hosts(tools: Sequence[str], agents: Sequence[str]) -> list[str]:
-    """Return the hosts that both allow; an empty list is no limit."""
+    """Return the hosts that both allow; an empty list means no limit."""
     if not agents or not tools:
         return list(agents or tools)
     both = [

@@ -26,22 +26,22 @@ class _ToolState(NamedTuple):
 def find_tool_block(
     tool_id: int, *, user: User | None = None, even_off: bool = False
 ) -> str | None:
-    """Return why a call is not allowed any more, or None.
+    """Return why a call is no longer allowed, or None.
 
-    `user` is who gave the tool to the agent: the agent's owner. `even_off` is for
-    trying out a tool that is switched off.
+    `user` is the agent's owner, who gave the tool to the agent. `even_off` is for
+    trying out a disabled tool.
     """
     tool = _load_tool_state(tool_id)
     if tool is None:
-        return "This tool does not exist any more."
+        return "This tool no longer exists."
     if tool.is_archived:
         return f"The tool {tool.name!r} was archived."
     if not tool.is_enabled and not even_off:
         return f"The tool {tool.name!r} is disabled."
     if not tool.is_owner_active:
-        return f"The owner of the tool {tool.name!r} has no access any more."
+        return f"The owner of the tool {tool.name!r} no longer has access."
     if user is not None and not _is_usable(tool_id, user, owner_id=tool.owner_id):
-        return f"The owner of this agent may not use the tool {tool.name!r} any more."
+        return f"The owner of this agent may no longer use the tool {tool.name!r}."
     return None
 
 

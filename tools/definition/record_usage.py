@@ -17,8 +17,7 @@ class UsedCall(Protocol):
     """One call of a tool, as the worker noted it."""
 
     @property
-    def tool_id(self) -> int:
-        """The tool's number."""
+    def tool_id(self) -> int: ...
 
     @property
     def failed(self) -> bool:

@@ -12,7 +12,7 @@ NOT_RESTORED = frozenset({"slug", "enabled", "visibility"})
 def restore_revision(revision: ToolRevision, *, by: User) -> Tool:
     """Take back the definition of `revision`, as a new revision.
 
-    A credential or server that `by` may not use any more is left out.
+    A credential or server that `by` may no longer use is left out.
     """
     tool = revision.tool
     for name in DEFINITION_FIELDS:

@@ -27,7 +27,7 @@ def save_tool(
     note: str = "",
     groups: Iterable[Group] | None = None,
 ) -> Tool:
-    """Store `tool`, and a revision where its definition changed.
+    """Store `tool`, and a revision if its definition changed.
 
     `groups` are those that it is shared with; None leaves them as they are.
     """
@@ -92,7 +92,7 @@ def change_tools(
 
 
 def duplicate_tool(tool: Tool, *, by: User) -> Tool:
-    """Return a copy that belongs to `by`, is private and switched off."""
+    """Return a copy that belongs to `by`, is private and disabled."""
     fields = {
         field.attname: getattr(tool, field.attname)
         for field in Tool._meta.concrete_fields

@@ -1,4 +1,4 @@
-"""Telling tools of one name apart in an agent, by their MCP servers."""
+"""Distinguishing tools of one name in an agent, by their MCP servers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ MAX_NAME = 64
 
 
 def prefix_colliding_names(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """Return `specs`; where several have one name, those of MCP servers get a prefix.
+    """Return `specs`; if several have one name, those of MCP servers get a prefix.
 
     It is the slug of the server. Other tools, and what still collides, stay as they
     are.

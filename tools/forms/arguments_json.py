@@ -55,7 +55,7 @@ def format_arguments_json(values: Any) -> str:
 
 
 def turn_into_json(typed: ArgumentsForm) -> JsonArgumentsForm | None:
-    """Return what is typed in the fields as JSON; None if a field has an error.
+    """Return what the fields contain as JSON; None if a field has an error.
 
     Arguments that are still missing are not errors.
     """

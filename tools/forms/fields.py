@@ -47,7 +47,7 @@ class HostsField(forms.CharField):
 
 
 class BindingsField(HostsField):
-    """Host names with scheme and port where these are not HTTPS and 443."""
+    """Host names with scheme and port if these are not HTTPS and 443."""
 
     pattern = BINDING_PATTERN
     mistake = gettext_lazy(

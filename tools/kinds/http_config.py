@@ -90,7 +90,7 @@ class HttpConfig(BaseModel):
 
     @model_validator(mode="after")
     def check_body(self) -> "HttpConfig":
-        """Refuse two bodies, and one where none is sent."""
+        """Refuse two bodies, and one if none is sent."""
         bodies = [
             one for one in (self.body, self.form, self.multipart) if one is not None
         ]

@@ -35,7 +35,8 @@ class ArgumentLeavesPath(ToolFailed):
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(
-            f"The argument {name!r} is {value[:80]!r}, which is no part of an address."
+            f"The argument {name!r} is {value[:80]!r}, which cannot be part of an "
+            "address."
         )
 
 

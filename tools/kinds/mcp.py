@@ -24,16 +24,16 @@ class McpConfig(BaseModel):
     tool: str = Field(min_length=1, max_length=200)
     """Its name on the server."""
     digest: str = ""
-    """Hash of what was accepted; empty where nobody has looked yet."""
+    """Hash of what was accepted; empty if nobody has looked yet."""
     mcp_server: int | None = None
     hosts: tuple[str, ...] = ()
 
 
 class ToolNotOffered(ToolFailed):
-    """The server does not have the tool any more."""
+    """The server no longer has the tool."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Its MCP server does not offer the tool {name!r} any more.")
+        super().__init__(f"Its MCP server no longer offers the tool {name!r}.")
 
 
 class ToolChangedOnServer(ToolFailed):

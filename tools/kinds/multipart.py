@@ -69,7 +69,7 @@ class FilePart(BaseModel):
 
 
 def get_part_tag(part: Any) -> str:
-    """Tell a file from a field, so that an error is about one of them."""
+    """Distinguish a file from a field, so that an error is about one of them."""
     return "field" if isinstance(part, str) else "file"
 
 

@@ -35,7 +35,7 @@ class InvalidVariableName(ToolFailed):
     """An argument's name cannot be used in code."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The argument {name!r} is no name of a Python variable.")
+        super().__init__(f"The argument {name!r} is not a name of a Python variable.")
 
 
 class PythonConfig(BaseModel):
@@ -114,7 +114,7 @@ def run_in_interpreter(
     on_print: Callable[[str], None] | None,
     on_failure: FrameReader | None = None,
 ) -> Any:
-    """Run the code in its interpreter; raise `ToolFailed` where that is not allowed."""
+    """Run the code in its interpreter; raise `ToolFailed` if that is not allowed."""
     memory = config.memory_mb << 20
     if config.interpreter == "cpython":
         if flaw := find_cpython_flaw():
@@ -142,7 +142,7 @@ def run_in_interpreter(
 
 
 def find_cpython_flaw() -> str:
-    """Return why no tool may use CPython here; empty where one may."""
+    """Return why no tool may use CPython here; empty if one may."""
     if not settings.CPYTHON:
         return translatable(
             "CPython is not enabled on this site. An operator can enable it with "

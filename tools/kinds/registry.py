@@ -55,7 +55,7 @@ def call_tool(
     """Make one call and return a JSON value, or a `MediaResult`.
 
     Raise `ToolFailed` with a sentence for the model, `Interrupted` if `deadline` ended
-    it. The tool's own `timeout` is a `ToolOutOfTime`: the run goes on.
+    it. The tool's own `timeout` is a `ToolTimedOut`: the run continues.
     """
     if spec.kind not in KINDS:
         raise UnknownKind(spec)

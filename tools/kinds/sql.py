@@ -38,7 +38,7 @@ class SqlConfig(BaseModel):
     connection: str
     """A name in the operator's list."""
     query: str = Field(default="", max_length=MAX_QUERY)
-    """With `:name` for arguments; empty where the model writes it."""
+    """With `:name` for arguments; empty if the model writes it."""
     max_rows: int = Field(default=100, ge=1, le=MAX_ROWS)
     tables: str = ""
     """Tables and columns, shown to a model that writes queries."""

@@ -32,7 +32,7 @@ class ServerGone(McpFailed):
 
 
 class ServerRefused(McpFailed):
-    """The server answered with an HTTP status that is no success."""
+    """The server answered with an HTTP status that is not a success."""
 
     def __init__(self, where: str, status: int, message: str) -> None:
         self.status = status
@@ -118,14 +118,12 @@ class UnknownCommand(McpFailed):
 
 
 class CommandNotStarted(McpFailed):
-    """The command does not start."""
-
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The command {name!r} does not start: {why}.")
 
 
 def shorten_server_text(message: str) -> str:
-    """Return a server's words in one line, cut where they are long."""
+    """Return a server's words in one line, cut if they are long."""
     line = " ".join(message.split())
     return line if len(line) <= MAX_SERVER_TEXT else f"{line[:MAX_SERVER_TEXT]}…"
 

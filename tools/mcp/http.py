@@ -108,7 +108,7 @@ class HttpLink:
             pass
 
     def listen(self, deadline: Deadline) -> None:
-        """Open the stream of what the server sends by itself, where it has a session.
+        """Open the stream of what the server sends by itself, if it has a session.
 
         Many servers have no such stream; nothing is raised.
         """

@@ -179,7 +179,7 @@ class Session:
         return get_rpc_result(self.link.request(asked, deadline), self.link.where)
 
     def _cancel(self, number: int) -> None:
-        """Say that nobody waits for the answer to a request any more."""
+        """Notify the server that nobody waits for the answer to a request."""
         text = {"requestId": number, "reason": "timeout"}
         message = build_rpc_notification("notifications/cancelled", text)
         with suppress(ToolFailed, Interrupted):

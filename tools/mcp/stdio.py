@@ -109,7 +109,7 @@ class StdioLink:
         """Do nothing: the output is always read."""
 
     def is_usable(self) -> bool:
-        """Whether it runs, and still answers where a call ended without an answer."""
+        """Whether it runs, and still answers after a call ended without an answer."""
         if self._failure is not None or self._ending:
             return False
         if not self._is_suspect or self._waiting:
@@ -229,7 +229,7 @@ class StdioLink:
         try:
             messages = parse_rpc_messages(line, self.where)
         except NotMcpMessage:
-            return  # servers print; what is no message is left out
+            return  # servers print; what is not a message is left out
         for one in messages:
             if "method" in one:
                 if answer := self.receive(one):
@@ -282,7 +282,7 @@ class StdioLink:
             os.killpg(self._process.pid, number)
 
     def _wait_for_exit(self, seconds: float) -> int | None:
-        """Return the code of its end, None where it still runs after `seconds`."""
+        """Return the code of its end, None if it still runs after `seconds`."""
         until = time.monotonic() + seconds
         while (code := poll_exit_code(self._process.pid)) is None:
             if time.monotonic() > until or self._ending == "kill":

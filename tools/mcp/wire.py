@@ -102,7 +102,7 @@ def is_response_to(message: Message, number: object) -> bool:
 
 
 def build_server_reply(message: Message) -> Message | None:
-    """Return our answer where a server asks us something: pings, and nothing else."""
+    """Return our answer if a server asks us something: pings, and nothing else."""
     number = message.get("id")
     if number is None or "method" not in message:
         return None

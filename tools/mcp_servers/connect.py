@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 class ServerNotReachable(McpFailed):
-    """The server is not asked."""
+    """No request is sent to the server."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"The MCP server of this tool is not asked: {why}.")
+        super().__init__(f"The MCP server of this tool is not called: {why}.")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def get_tool_connection(
     with temporary_db_connection():
         tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
         if tool is None:
-            raise ServerNotReachable("the tool does not exist any more")
+            raise ServerNotReachable("the tool no longer exists")
         return get_mcp_connection(
             server_id,
             by=tool.owner,
@@ -119,7 +119,7 @@ def get_mcp_connection(
     """
     server: Any = McpServer.objects.usable_by(by).filter(pk=server_id or 0).first()
     if server is None:
-        raise ServerNotReachable("it is gone, or its use is not allowed any more")
+        raise ServerNotReachable("it is gone, or its use is no longer allowed")
     if server.transport == McpServer.Transport.STDIO:
         return McpConnection(
             find_server_command(server.command, settings.MCP_COMMANDS),

@@ -25,7 +25,7 @@ START_TIMEOUT = 30.0
 def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
     """Return what the server offers now; raise `ToolFailed` or `Interrupted`.
 
-    Tools that were taken over and are something else now are switched off.
+    Tools that were taken over and are something else now are disabled.
     """
     deadline = Deadline(seconds=get_discovery_timeout(server))
 
@@ -60,7 +60,7 @@ def import_mcp_tools(
 ) -> list[Tool]:
     """Make a tool of each offer in `chosen`, which maps names to the hashes shown.
 
-    They are private and switched off until a person has looked at them. An offer that
+    They are private and disabled until a person has looked at them. An offer that
     is not what was shown, or has a tool already, is left out.
     """
     known = {tool.config.get("tool") for tool in list_server_tools(server)}

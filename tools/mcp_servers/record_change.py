@@ -17,7 +17,7 @@ DESCRIPTION_PAUSE = timedelta(hours=1)
 
 
 def record_mcp_change(tool_id: int | None, offer: Offer) -> bool:
-    """Keep `offer` for a person to look at; False where it is accepted.
+    """Keep `offer` for a person to look at; False if it is accepted.
 
     A change of the description alone is accepted if the server is set so.
     """
@@ -26,7 +26,7 @@ def record_mcp_change(tool_id: int | None, offer: Offer) -> bool:
         if tool is None:
             return False
         if tool.config.get("digest") == offer.digest:
-            # What waited is not said any more; the tool stays as it is.
+            # The server no longer says what waited; the tool stays as it is.
             McpPin.objects.filter(tool=tool).update(offered=None, noticed_at=None)
             return False
         pin = get_or_build_pin(tool)

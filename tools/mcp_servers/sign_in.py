@@ -44,7 +44,7 @@ MIN_TOKEN_SECONDS = 5.0
 """A new token is used at least as long, so that renewing it comes to an end."""
 
 MAX_TOKEN_SECONDS = 366 * 86400.0
-"""A longer lifetime might not be a date any more."""
+"""A longer lifetime might exceed the last date."""
 
 RENEW_LEASE = timedelta(seconds=30)
 RENEW_POLL_SECONDS = 0.2
@@ -222,7 +222,7 @@ def claim_renewal(row: McpSignIn) -> bool:
 def renew_tokens(
     row: McpSignIn, opened: OpenTokens, *, server: McpServer, deadline: Deadline
 ) -> None:
-    """Exchange the refresh token; forget it if it is not accepted any more."""
+    """Exchange the refresh token; forget it if it is no longer accepted."""
     client = Client(
         client_id=row.client_id,
         client_secret=opened.client_secret,

@@ -128,7 +128,7 @@ def _parse_host_entry(text: str) -> PrivateHost:
         return PrivateHost(network=network)
     match = HOST_ENTRY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no host, address or network like 10.0.0.0/8.")
+        raise ValueError(f"{text!r} is not a host, address or network like 10.0.0.0/8.")
     digits = match["port6"] or match["port"]
     port = None if digits is None else int(digits)
     if port is not None and not 0 < port < 65536:
@@ -139,7 +139,7 @@ def _parse_host_entry(text: str) -> PrivateHost:
         return PrivateHost(network=network, port=port)
     name = host.lower().rstrip(".")
     if match["six"] or "/" in name or not is_host_name(name):
-        raise ValueError(f"{text!r} is no host, address or network like 10.0.0.0/8.")
+        raise ValueError(f"{text!r} is not a host, address or network like 10.0.0.0/8.")
     return PrivateHost(name=name, port=port)
 
 
@@ -178,7 +178,7 @@ def find_never_allowed_rule(address: Address) -> str | None:
 
 
 def find_non_public_rule(address: Address) -> str | None:
-    """Return what `address` is if it is no place on the public internet, else None."""
+    """Return what `address` is if it is not on the public internet, else None."""
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
         if mapped is None and not any(address in net for net in PUBLIC_V6):

@@ -110,11 +110,13 @@ def send_request(
 
 
 def get_url_origin(url: str) -> str:
-    """Return scheme, host and port; raise `NoExchange` where `url` has none."""
+    """Return scheme, host and port; raise `ExchangeFailed` if `url` has none."""
     try:
         parts = parse_web_url(url)
     except httpx.InvalidURL as error:
-        raise ExchangeFailed(repr(url[:200]), f"this is no address ({error})") from None
+        raise ExchangeFailed(
+            repr(url[:200]), f"this is not an address ({error})"
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.host:
         raise ExchangeFailed(
             repr(url[:200]), "an address begins with https:// and a host"

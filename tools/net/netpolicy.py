@@ -61,12 +61,12 @@ class NetPolicy:
     def check_host(self, host: str) -> None:
         """Raise `AddressRefused` if `host` may not be looked up.
 
-        It is no name at all, a metadata service, or not among the only hosts.
+        It is not a name at all, a metadata service, or not among the only hosts.
         """
         if host in METADATA_NAMES:
             raise AddressRefused(host, "clouds hand out credentials there")
         if parse_ip_address(host) is None and not is_host_name(host):
-            raise AddressRefused(host, "it is no name of a host")
+            raise AddressRefused(host, "it is not a host name")
         if self.only_hosts is None:
             return
         for allowed in self.only_hosts:
@@ -76,7 +76,7 @@ class NetPolicy:
         raise AddressRefused(host, "it is not among the hosts this tool may call")
 
     def check_url(self, url: str) -> None:
-        """Raise `AddressRefused` where a call to `url` can never be allowed.
+        """Raise `AddressRefused` if a call to `url` can never be allowed.
 
         Nothing is asked of a name server: this is for saving a definition, so that a
         metadata service or this application itself is refused before any call.
@@ -116,12 +116,12 @@ class UrlTarget(NamedTuple):
 
     host: str
     address: Address | None
-    """None for a name, which only a name server can tell."""
+    """None for a name, which only a name server can resolve."""
     port: int
 
 
 def parse_url_target(url: str) -> UrlTarget:
-    """Return where `url` leads, without asking anybody."""
+    """Return where `url` leads, without a look-up."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower().rstrip(".")
     address = (

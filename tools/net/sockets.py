@@ -62,7 +62,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         self.policy = policy
         self.deadline = deadline
         self.patience: float | None = None
-        """Seconds a read may wait, where that is less than its timeout."""
+        """Seconds a read may wait, if that is less than its timeout."""
         self._resolve = resolve
 
     def connect_tcp(

@@ -80,7 +80,7 @@ class GuardedTransport(httpx.BaseTransport):
         url = request.url
         if url.scheme not in ("http", "https") or not url.host:
             raise AddressRefused(
-                str(url.copy_with(query=None)), "it is no http or https address"
+                str(url.copy_with(query=None)), "it is not an http or https address"
             )
         with translate_httpcore_errors():
             answer = self._pool.handle_request(
@@ -125,7 +125,7 @@ def build_redirect(request: httpx.Request, status: int, location: str) -> httpx.
         url = parse_web_url(request.url.join(location))
     except httpx.InvalidURL as error:
         raise ResponseRefused(
-            f"{request.url.host!r} redirects to something that is no address."
+            f"{request.url.host!r} redirects to something that is not an address."
         ) from error
     method = request.method
     becomes_get = status == 303 or (status in (301, 302) and method == "POST")

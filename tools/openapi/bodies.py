@@ -198,7 +198,7 @@ def get_field_encoding(media: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def get_simple_properties(schema: Any) -> dict[str, Any] | None:
-    """Return the properties of an object schema, None where it is not that simple."""
+    """Return the properties of an object schema, None if it is not that simple."""
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         return None
     if any(key in schema for key in ("allOf", "anyOf", "oneOf", "not", "if")):

@@ -41,7 +41,7 @@ class ReferenceInliner:
         self.left = MAX_NODES
 
     def inline_schema(self, value: Any, seen: tuple[str, ...] = ()) -> Any:
-        """Return a schema without references; `{}` where it would repeat itself."""
+        """Return a schema without references; `{}` if it would repeat itself."""
         if not isinstance(value, dict):
             return value if isinstance(value, bool) else {}
         self.left -= 1

@@ -80,7 +80,7 @@ class _AbandonableCall(Generic[R]):
             self.error = error
 
     def finish(self) -> None:
-        """Tell who waits, or take the call off the count."""
+        """Notify the waiter, or take the call off the count."""
         global _abandoned
         with _lock:
             self.is_over = True
@@ -88,7 +88,7 @@ class _AbandonableCall(Generic[R]):
         self.done.release()
 
     def abandon(self) -> bool:
-        """Count the call as left behind; False where it just came back."""
+        """Count the call as left behind; False if it just came back."""
         global _abandoned
         with _lock:
             self.is_left = not self.is_over

@@ -75,7 +75,7 @@ _probe_results: dict[int, tuple[float, str]] = {}
 
 
 def find_sandbox_flaw() -> str:
-    """Return why CPython cannot be used here, as a sentence; empty where it holds."""
+    """Return why CPython cannot be used here, as a sentence; empty if it can."""
     with _probe_lock:
         known = _probe_results.get(os.getpid())
         if known is None or (

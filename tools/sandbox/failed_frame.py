@@ -1,4 +1,4 @@
-"""The variables of code where it failed, for the person who tests it."""
+"""The variables of code at the line where it failed, for the person who tests it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

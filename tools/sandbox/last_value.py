@@ -1,4 +1,4 @@
-"""Code whose result is asked for only where it is small enough.
+"""Code whose result is read only if it is small enough.
 
 A value of a few lines can stand for gigabytes once it leaves the sandbox, where limits
 count no more: a list of a thousand times the same list of a thousand times one text.

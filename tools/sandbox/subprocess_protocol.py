@@ -45,8 +45,6 @@ class ProcessPrintedTooMuch(ToolFailed):
 
 
 class OutcomeTooLarge(ToolFailed):
-    """The value is too large."""
-
     def __init__(self, limit: int) -> None:
         super().__init__(f"The tool returned more than {limit >> 20} MB and was ended.")
 
@@ -227,7 +225,7 @@ def take_lines(
 
 
 def write_available(pipe: int, rest: memoryview) -> memoryview:
-    """Write what fits; return what is left, nothing where nobody reads any more."""
+    """Write what fits; return what is left, nothing if nobody reads."""
     try:
         return rest[os.write(pipe, rest) :]
     except BlockingIOError:

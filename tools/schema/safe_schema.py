@@ -69,9 +69,9 @@ def limit_references(keyword: str) -> Callable[..., Iterator[ValidationError]]:
 
 @lru_cache(maxsize=1024)
 def compile_safe_pattern(pattern: str) -> SchemaValidator | None:
-    """Return what matches `pattern`, None where it cannot be matched in linear time.
+    """Return what matches `pattern`, None if it cannot be matched in linear time.
 
-    Raise `re.error` where it is no pattern at all.
+    Raise `re.error` if it is not a pattern at all.
     """
     if len(pattern) > MAX_PATTERN:
         return None
@@ -85,7 +85,7 @@ def compile_safe_pattern(pattern: str) -> SchemaValidator | None:
 
 
 def matches_pattern(pattern: str, text: str) -> bool | None:
-    """Whether `pattern` is found in `text`; None where that cannot be said."""
+    """Whether `pattern` is found in `text`; None if that is unknown."""
     matcher = compile_safe_pattern(pattern)
     if matcher is None:
         return None
@@ -99,7 +99,7 @@ def matches_pattern(pattern: str, text: str) -> bool | None:
 def check_pattern(
     validator: Any, pattern: str, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    """Yield an error where a text surely does not match."""
+    """Yield an error if a text surely does not match."""
     if isinstance(instance, str) and matches_pattern(pattern, instance) is False:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
@@ -227,7 +227,7 @@ SafeValidator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it
 
 
 def find_first_schema_error(value: Any, schema: dict[str, Any]) -> str | None:
-    """Return what is wrong with `value` in a sentence, or None where it fits.
+    """Return what is wrong with `value` in a sentence, or None if it fits.
 
     No reference is fetched, and a schema that is none is a sentence too.
     """

@@ -144,7 +144,7 @@ def check_default(
 
 
 def build_field_type(kind: Any, default: Any, description: str | None) -> Any:
-    """Return the type of one key: described, and required where there is no default."""
+    """Return the type of one key: described, and required if there is no default."""
     more: dict[str, Any] = {}
     if default is not inspect.Parameter.empty:
         value = (

@@ -51,9 +51,9 @@ MAX_ARGUMENTS = 20_000
 @dataclass(frozen=True)
 class TryResult:
     value_text: str
-    """The text a model would read; empty where it failed."""
+    """The text a model would read; empty if it failed."""
     error: str
-    """A sentence; empty where it worked."""
+    """A sentence; empty if it worked."""
     seconds: float
     exchange: ExchangeLog = field(default_factory=ExchangeLog)
     """What was received over HTTP, of tools that are one request."""
@@ -92,12 +92,12 @@ def try_tool(
 ) -> TryResult:
     """Call `tool` once with `tool_input`, for at most ten seconds or until `stop`.
 
-    A tool that is switched off, or whose calls must be approved whatever its agents
-    say, may be tried by those who may change it; one that is archived, or whose owner
-    has left, by nobody. `is_unsaved` says that the values of
-    `tool` differ from the stored ones, or that it is not stored at all: then the audit
-    log keeps them, since no revision does. `draft` names the form of a tool that is not
-    stored; without it, such a call is not among the earlier ones.
+    A tool that is disabled, or whose calls must be approved whatever its agents say,
+    may be tried by those who may change it; one that is archived, or whose owner has
+    left, by nobody. `is_unsaved` says that the values of `tool` differ from the stored
+    ones, or that it is not stored at all: then the audit log keeps them, since no
+    revision does. `draft` names the form of a tool that is not stored; without it, such
+    a call is not among the earlier ones.
     """
     spec = freeze_tool(tool)
     refused = find_refusal(tool, spec, tool_input, by=by, is_unsaved=is_unsaved)

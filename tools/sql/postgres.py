@@ -75,7 +75,7 @@ def open_postgres_for_reading(
 
 
 def describe_postgres_error(error: psycopg.Error, url: str) -> str:
-    """Return the server's own words; where it was not reached, no address."""
+    """Return the server's own words; no address if it was not reached."""
     if error.diag.message_primary:
         return error.diag.message_primary
     if isinstance(error, psycopg.OperationalError):

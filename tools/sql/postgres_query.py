@@ -1,6 +1,6 @@
 """The text of a query for PostgreSQL: what it may call, and where its arguments go.
 
-Texts, quoted names and comments are told apart as the server does it. What would need
+Texts, quoted names and comments are recognized as the server does it. What would need
 more than that, such as texts with escapes of their own, is refused: what we took for a
 text and the server did not could call anything.
 """
@@ -40,7 +40,7 @@ UNSUPPORTED_SYNTAX = (
 
 
 def refuse_unsafe_query(query: str) -> None:
-    """Raise `QueryFailed` where a query leaves its brackets or its transaction.
+    """Raise `QueryFailed` if a query leaves its brackets or its transaction.
 
     Reading alone does not stop a role from ending its other sessions, from holding
     locks, or from opening connections through an extension.
@@ -95,7 +95,7 @@ def convert_parameters(query: str, values: dict[str, Any]) -> str:
 
 
 def convert_named_parameter(piece: str, values: dict[str, Any]) -> str:
-    """Replace `:name` by a parameter; raise `QueryFailed` where there is no such."""
+    """Replace `:name` by a parameter; raise `QueryFailed` if there is no such."""
 
     def parameter(match: re.Match[str]) -> str:
         if match[1] not in values:

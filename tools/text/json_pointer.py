@@ -21,12 +21,12 @@ class PointerNotFound(ToolFailed):
 
 
 class InvalidPointer(ToolFailed):
-    """The text is no JSON pointer."""
+    """The text is not a JSON pointer."""
 
     def __init__(self, pointer: str) -> None:
         super().__init__(
-            f"{pointer!r} is no JSON pointer; write '/items/0/name', or nothing for "
-            "the whole document."
+            f"{pointer!r} is not a JSON pointer; write '/items/0/name', or nothing "
+            "for the whole document."
         )
 
 

@@ -21,7 +21,7 @@ OPENING_MISTAKES = (
         gettext_lazy("the object that begins here is missing a comma or its }"),
     ),
 )
-"""What the YAML parser was in when the end came, told where that began."""
+"""What the YAML parser was in when the end came, with the place where that began."""
 YAML_MESSAGES = (
     (
         "escape character",
@@ -97,7 +97,7 @@ YAML_MESSAGES = (
     ("unhashable key", gettext_lazy("a name cannot be a list or an object")),
     ("second occurrence", gettext_lazy("the anchor after & is defined twice")),
 )
-"""Parts of what the YAML parsers say, the more telling first."""
+"""Parts of what the YAML parsers say, the more specific first."""
 JSON_MESSAGES = (
     (
         "Expecting property name",
@@ -130,7 +130,7 @@ JSON_MESSAGES = (
     ("Extra data", gettext_lazy("the JSON has ended before this")),
 )
 NOT_JSON = gettext_lazy("Not valid JSON.")
-"""Begins what a form says of such a text; `json_flaw` goes on."""
+"""Begins what a form says of such a text; `json_flaw` continues."""
 DUPLICATE_KEY = "is there twice"
 """Ends the message of our own YAML reader about a name, which the parsers let pass."""
 FALLBACK_MESSAGE = gettext_lazy(
@@ -173,7 +173,7 @@ def describe_position(line: int, column: int) -> str:
 
 
 def find_json_error(text: str) -> str:
-    """Return the first mistake in JSON as a sentence; nothing where there is none."""
+    """Return the first mistake in JSON as a sentence; nothing if there is none."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

@@ -12,7 +12,7 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def find_scalar_flaw(value: Any) -> str | None:
-    """Return why JSON or a database could not hold `value`, which is no container."""
+    """Return why JSON or a database could not hold `value`, a scalar."""
     if isinstance(value, str) and ("\0" in value or has_surrogate(value)):
         return "It holds a character that cannot be stored."
     if isinstance(value, float) and not math.isfinite(value):

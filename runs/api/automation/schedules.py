@@ -82,7 +82,7 @@ class ScheduleShape(Shape):
     last_at: str | None
     last_run: int | None
     missed: int
-    """Times without a worker before `last_at`; one run made up for all."""
+    """Times without a worker before `last_at`; one run caught up for all."""
     skipped: int
     """Consecutive times skipped because an earlier run had not ended."""
     problem: str | None

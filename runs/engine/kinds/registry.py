@@ -42,7 +42,7 @@ OUTPUT_PARSERS: dict[str, OutputParser] = {}
 """Of extensions."""
 
 ParsingErrorHandler = Callable[[str, str], str]
-"""Returns what the model is told, given the error and the model's text."""
+"""Returns what is sent to the model, given the error and the model's text."""
 PARSING_ERROR_HANDLERS: dict[str, ParsingErrorHandler] = {}
 """Of extensions."""
 

@@ -31,8 +31,6 @@ class ReceiverField(_ModelChoiceField):
 
 
 class NewDatasetNameField(forms.CharField):
-    """The name of a new dataset."""
-
     is_needed = True
     """Of a new one."""
 

@@ -380,7 +380,7 @@ def decode_call_arguments(call: dict[str, Any]) -> Any:
 
 
 def parse_tool_call(value: Any, place: int, message: str) -> ToolCall:
-    """Return one typed call; raise `told` where it is none."""
+    """Return one typed call; raise `message` if it is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise forms.ValidationError(message)
     if set(value) - {"name", "arguments"}:

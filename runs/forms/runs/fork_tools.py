@@ -85,7 +85,7 @@ class ForkTools:
         return [replace(row, permission=self._typed_permission(row)) for row in rows]
 
     def edited_tools(self) -> tuple[ToolSpec, ...] | None:
-        """Return the chosen tools; None where they are those of the run."""
+        """Return the selected tools; None if they are those of the run."""
         rows = [row for row in self.rows() if row.permission != "off"]
         new = tuple(
             row.spec.model_copy(update={"asks": row.permission == "ask"})

@@ -57,7 +57,7 @@ class RunForm(forms.Form):
         return [self[input_field_name(name)] for name in self.names]
 
     def question(self) -> forms.BoundField | None:
-        """Return the field of the question; None where the prompt takes none."""
+        """Return the field of the question; None if the prompt takes none."""
         return self["input"] if "input" in self.names else None
 
     def other_fields(self) -> list[forms.BoundField]:

@@ -1,4 +1,4 @@
-"""The limits a run goes on with: rounds, time, tokens, cost."""
+"""The limits a run continues with: rounds, time, tokens, cost."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LIMIT_FIELDS = ("max_iterations", "max_execution_time", "tokens", "cost")
 
 
 class LimitsForm(forms.Form):
-    """What a resumed or forked run may use; an empty field is no limit.
+    """What a resumed or forked run may use; an empty field means no limit.
 
     A field that was not sent at all leaves its limit as it is.
     """

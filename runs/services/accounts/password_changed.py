@@ -8,7 +8,7 @@ from tools.audit.actor import get_current_actor
 
 
 class EndOtherAccess:
-    """A password validator, as only these are told of every new password."""
+    """A password validator, as only validators are notified of every new password."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Accept every password."""

@@ -552,5 +552,5 @@ def visibility_or_none(visibility: str) -> Any:
 
 
 def none_if_default(value: T, default: T) -> T | None:
-    """Return `value`; None where it is the default."""
+    """Return `value`; None if it is the default."""
     return None if value == default else value

@@ -213,7 +213,7 @@ class AgentFileImport:
         """Rename instructions of agents: their slugs have the numbers of another site.
 
         They stay the agent's own if the file comes from here. A prompt with the slug
-        of another agent would be what that agent is told.
+        of another agent would become the instructions of that agent.
         """
         for slug in [one.slug for one in file.prompts]:
             if not re.match(INLINE_SLUG, slug):

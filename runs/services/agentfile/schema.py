@@ -209,13 +209,13 @@ class AgentEntry(AgentFileEntry):
     is_offered: bool | None = None
     """Whether MCP clients find it as a tool; None keeps what is set."""
     continues_without_client: bool = False
-    """Whether a run goes on if the program that waits for it disconnects."""
+    """Whether a run continues if the program that waits for it disconnects."""
     version: Annotated[int, Field(ge=1)] | None = None
     """Number of the published version this was exported from; an import ignores it."""
     gate: GateEntry | None = None
     """What it requires before it is published; None keeps what is set."""
     gate_result: GateResult | None = None
-    """What the gate said where the version was published."""
+    """What the gate said when the version was published."""
     draft: bool = False
     """Has never been published like this; an import does not publish it."""
 

@@ -56,7 +56,7 @@ def send_message(
 def continue_answer(conversation: Conversation, *, run: Run, by: User) -> Run:
     """Return a new run that asks the model to continue the stopped answer of `run`.
 
-    It is a message like any other: not every model can go on from a text of its own,
+    It is a message like any other: not every model can continue a text of its own,
     but all see in the earlier turns what was written. Raises what `send_message`
     raises, and `NotAllowed` if the agent would not see it.
     """

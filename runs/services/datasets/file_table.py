@@ -27,7 +27,7 @@ class FileTable(FrozenModel):
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     lines: tuple[int, ...]
-    """Where each row begins in the file, or its number where rows have no lines."""
+    """Where each row begins in the file, or its number if rows have no lines."""
 
 
 class FileRow(NamedTuple):
@@ -70,7 +70,7 @@ def describe_name_twice(name: str) -> str:
 
 
 def limit_rows(found: Iterable[FileRow]) -> Iterator[FileRow]:
-    """Yield the rows; raise where there are too many, or a cell is too long."""
+    """Yield the rows; raise if there are too many, or a cell is too long."""
     size = 0
     for count, row in enumerate(found, 1):
         if count > MAX_FILE_ROWS:

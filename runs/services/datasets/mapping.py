@@ -29,7 +29,7 @@ QUESTION_NAMES = (
     *("input", "question", "query", "prompt", "user", "message", "text", "inputs"),
     *("问题", "输入", "提问"),
 )
-"""Names of a column with the question, the more telling first."""
+"""Names of a column with the question, the more specific first."""
 
 
 class ImportMapping(FrozenModel):

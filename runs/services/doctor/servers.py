@@ -172,7 +172,7 @@ def check_redis() -> Iterator[Finding]:
 
 
 def _takes_snapshots(client: "redis.Redis") -> bool:
-    """Whether it stores snapshots; a service that does not tell has its own way."""
+    """Whether it stores snapshots; a service that does not say has its own way."""
     try:
         return bool(client.config_get("save").get("save"))
     except redis.ResponseError:

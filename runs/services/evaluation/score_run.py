@@ -60,7 +60,7 @@ class CallTimes(NamedTuple):
 
 
 def do_nothing() -> None:
-    """Let the evaluator go on."""
+    """Let the evaluator continue."""
 
 
 def score_run(

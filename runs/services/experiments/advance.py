@@ -100,7 +100,7 @@ ForEach = Callable[[Callable[[Cells], int], Iterable[Cells]], Iterable[int]]
 
 
 class SlowScoring(Protocol):
-    """Scores runs that take long while turns go on."""
+    """Scores runs that take long while turns continue."""
 
     def list_cells(self, experiment: int) -> Collection[int]:
         """Return the keys of runs that are not scored yet."""
@@ -375,7 +375,7 @@ def build_tool_mode(experiment: Experiment, example: Example) -> ToolMode | None
 
 
 def refuse_cell(cell: ExperimentRun, problem: str) -> None:
-    """Note why no run could be started; the others go on."""
+    """Note why no run could be started; the others continue."""
     ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING).update(
         state=State.REFUSED, problem=problem
     )

@@ -59,7 +59,7 @@ def withdraw_runs(experiment: Experiment, *, by: User) -> None:
 def resume_experiment(
     experiment: Experiment, *, by: User, budget: Decimal | None
 ) -> bool:
-    """Go on with what is missing; False if it is not stopped."""
+    """Resume with what is missing; False if it is not stopped."""
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.STOPPED)
     with transaction.atomic():
         resumed = rows.update(
@@ -111,7 +111,7 @@ def score_again(cell: ExperimentRun) -> bool:
             Score.objects.filter(cell=cell).delete()
             experiment = Experiment.objects.filter(pk=cell.experiment_id)
             experiment.update(needs_figures=True)
-            # A search goes on from what the run says this time.
+            # A search continues from what the run says this time.
             experiment.filter(
                 bisection__isnull=False, status=Experiment.Status.DONE
             ).update(status=Experiment.Status.RUNNING, ended_at=None)

@@ -140,7 +140,7 @@ def get_spec_at_call(run: Run, resumes: Iterable[Resume], *, number: int) -> Age
 
 
 def has_forked_tool(spec: AgentSpec, point: ForkPoint) -> bool:
-    """Whether the tool of the chosen step can be called under `spec`."""
+    """Whether the tool of the selected step can be called under `spec`."""
     return point.step is not None and point.step.tool in {t.name for t in spec.tools}
 
 

@@ -18,7 +18,7 @@ class SkippedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """The model that a file names; empty where it names none."""
+    """The model that a file names; empty if it names none."""
 
     provider: str = ""
     """The other product's word for the model server, such as `langgenius/openai`."""

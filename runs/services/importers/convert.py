@@ -103,7 +103,7 @@ def build_new_file(conversion: Conversion, owner: User) -> BuiltFile:
 def find_foreign_document(text: str, name: str) -> ForeignDocument | None:
     """Return the parsed file, or None if the parser of agent files explains it better.
 
-    Those are agent files, also with errors, and what is no object at all.
+    Those are agent files, also with errors, and what is not an object at all.
     """
     if OWN_MARK.search(text):
         return None

@@ -16,7 +16,7 @@ DOUBLE_BRACES = re.compile(r"\{\{([^{}]{1,500})\}\}")
 SINGLE_BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """`{name}` with doubled braces as text, as Python's f-strings."""
 PLAIN_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""`{name}` where a doubled brace is no escape."""
+"""`{name}` if a doubled brace is not an escape."""
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_]+")
 MAX_VARIABLE = 60
 

@@ -44,7 +44,7 @@ class RetentionBatch(NamedTuple):
     is_last: bool = False
     """Whether its stage is done."""
     wait: float = 0.0
-    """Seconds after which to go on, at least."""
+    """Seconds after which to continue, at least."""
 
 
 Stage = Callable[[int], RetentionBatch]

@@ -210,7 +210,7 @@ def release_job(job: DeletionJob) -> None:
 
 
 def note_problem(job: DeletionJob, error: Exception) -> None:
-    """Show on the page why the job does not go on, and try again later."""
+    """Show on the page why the job does not continue, and try again later."""
     mine = DeletionJob.objects.filter(pk=job.pk, fence=job.fence, status=Status.OPEN)
     mine.update(
         problem=f"{type(error).__name__}: {error}"[:500],

@@ -276,7 +276,7 @@ def score_selected_run(
         return store_run_scores(rule, scored, revisions, results)
     except ScoringInterrupted:
         raise
-    except Exception:  # the border to all that a run or an extension can hold
+    except Exception:  # boundary to all that a run or an extension can hold
         logger.exception("rule %s: run %s is not scored", rule.pk, scored.run_id)
         costs = [one.cost for one in results]
         costs += [Decimal(0)] * (len(revisions.usable) - len(results))

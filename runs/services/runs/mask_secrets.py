@@ -2,7 +2,7 @@
 
 Stored text is free of the secrets of its own provider and tools. Here the secrets of
 the run's owner, provider and tools are removed, and whatever looks like one. Not those
-of others: a gap in an export would tell its reader that a guess was right, and a secret
+of others: a gap in an export would show its reader that a guess was right, and a secret
 chosen by one user would blank words in the exports of all.
 """
 

@@ -32,7 +32,7 @@ MAX_ERROR_LENGTH = 500
 ANSWER_HEADING = re.compile(r"\s*#{1,3}[ \t]+([^\n]+)")
 MARKUP = re.compile(r"[*_`#]+|\[([^\]]*)\]\([^)]*\)")
 MAX_HEADING_LENGTH = 80
-"""Characters; a longer heading is no title."""
+"""Characters; a longer heading is not a title."""
 
 
 def index_runs(at_once: int = BATCH_SIZE) -> int:

@@ -1,4 +1,4 @@
-"""What a model call sent: rebuilt, or as the trace of another program tells it."""
+"""What a model call sent: rebuilt, or as recorded in the trace of another program."""
 
 from runs.models import ModelCall
 from runs.services.runs.rebuild_prompt import (

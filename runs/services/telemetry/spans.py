@@ -265,7 +265,7 @@ class _RunSpans:
         return self.mask.text(message)[:MAX_ERROR_CHARS] if message else ""
 
     def _content(self, value: Any) -> str:
-        """Return a value as text without secrets, cut where it is too long."""
+        """Return a value as text without secrets, cut if it is too long."""
         if isinstance(value, str):
             return self.mask.mask_text_or_json(value)[:MAX_CONTENT_CHARS]
         text = json.dumps(self.mask.json(value), ensure_ascii=False)

@@ -75,7 +75,7 @@ def load_recording(run_id: int | None) -> Recording:
 
 
 def load_requested_arguments(run_id: int) -> dict[int, Any]:
-    """Return what the model requested where a person has edited the arguments."""
+    """Return what the model requested if a person has edited the arguments."""
     edited = Decision.objects.filter(step__run=run_id, edited_input__isnull=False)
     found: dict[int, Any] = {}
     for step, shown in edited.order_by("pk").values_list("step", "shown"):

@@ -1,4 +1,4 @@
-"""The conversation before a run, above its input where people judge the answer."""
+"""The conversation before a run, above its input when people judge the answer."""
 
 from typing import NamedTuple
 

@@ -31,8 +31,6 @@ CHANGE_TONES = {
 
 
 class GateLine(NamedTuple):
-    """One rule."""
-
     is_met: bool
     label: str
     required: str

@@ -128,7 +128,7 @@ def filter_items(queue: AnnotationQueue, show: str) -> QuerySet[QueuedRun]:
 
 
 def list_queue_filters(queue: AnnotationQueue) -> list[QueueFilter]:
-    """Return the filters; that of different scores only where two people may score."""
+    """Return the filters; that of different scores only if two people may score."""
     found = [
         QueueFilter("", _("All"), queue.items.count()),
         QueueFilter("open", _("Open"), filter_items(queue, "open").count()),

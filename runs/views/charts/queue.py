@@ -34,7 +34,7 @@ class QueueChart(NamedTuple):
     longest: float
     """Seconds."""
     is_now: bool
-    """Whether that wait goes on."""
+    """Whether that wait continues."""
     max_queued: int
     """Queued runs in the worst minute."""
     width: str
@@ -43,7 +43,7 @@ class QueueChart(NamedTuple):
 def build_queue_chart(
     samples: Iterable[QueueSample], *, now: datetime
 ) -> QueueChart | None:
-    """Return the longest wait of each quarter of an hour; None without samples."""
+    """Return the maximum wait of each quarter of an hour; None without samples."""
     worst: dict[int, QueueSample] = {}
     for sample in samples:
         slot = SLOT_COUNT - 1 - int((now - sample.minute) / (CHART_PERIOD / SLOT_COUNT))
@@ -88,7 +88,7 @@ def build_queue_chart(
 
 
 def round_up_wait(seconds: float) -> float:
-    """Return a round length of time that is no shorter, for the top of the axis."""
+    """Return a round length of time that is not shorter, for the top of the axis."""
     rounds = (many * unit for unit, ends in AXIS_UNITS for many in ends)
     return next(
         (top for top in rounds if seconds <= top), round_up_axis(seconds, unit=86_400)

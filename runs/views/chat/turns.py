@@ -148,7 +148,7 @@ class RunTurn:
         state = self.state
         if state.wait is None:
             return state.limit_wait_text or str(WAITING_LABELS["waiting"])
-        # Without a time: nothing renders a waiting turn again until it goes on.
+        # Without a time: nothing renders a waiting turn again until it resumes.
         text = _("Waiting for provider %(provider)s")
         return text % {"provider": state.wait.name}
 

@@ -277,7 +277,6 @@ def get_final_spec(run: Run) -> AgentSpec:
 
 
 def format_model_name(spec: AgentSpec) -> str:
-    """Return model and provider."""
     if not spec.model.provider:
         return _("%(model)s (no provider)") % {"model": spec.model.model}
     values = {"model": spec.model.model, "provider": spec.model.provider}

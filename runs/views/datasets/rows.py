@@ -106,7 +106,7 @@ def build_example_rows(
 def build_example_row(
     example: Example, names: Iterable[str], saved: Example | None = None
 ) -> ExampleRow:
-    """Return one row, marked where it differs from `saved`."""
+    """Return one row, marked if it differs from `saved`."""
     content = ExampleContent.of(example)
     before = content if saved is None else ExampleContent.of(saved)
     fields = [

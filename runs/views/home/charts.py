@@ -159,7 +159,7 @@ class RankedBar(NamedTuple):
 def rank_models(
     period: HomePeriod, sums: Iterable[AgentModelSums], *, by_cost: bool
 ) -> list[RankedBar]:
-    """Return the models by cost, or by tokens where nothing has a price."""
+    """Return the models by cost, or by tokens if nothing has a price."""
     amounts: dict[str, Decimal] = defaultdict(Decimal)
     for row in sums:
         amounts[row.model] += row.cost if by_cost else row.tokens

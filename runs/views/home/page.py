@@ -180,7 +180,7 @@ def build_all_runs_query(*, mine: bool, counts_tests: bool) -> str:
 def build_figures_context(
     runs: QuerySet[Run], user: User, period: HomePeriod, *, mine: bool
 ) -> dict[str, Any]:
-    """Return figures and charts; only that there are no runs, where there are none."""
+    """Return figures and charts; only that there are no runs, if there are none."""
     owner = get_slots_owner(user, mine=mine)
     runs = select_counted_runs(runs, counts_tests=period.counts_tests)
     pending = list_pending_runs(runs, period.begin, period.end)

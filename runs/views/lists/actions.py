@@ -54,7 +54,7 @@ class RowAction(NamedTuple):
     """Whether a row can change; the others are left alone."""
     describe: Callable[[int], str]
     describe_left: Callable[[int], str] = str
-    """Says why rows were left alone; not needed where each row can change."""
+    """Says why rows were left alone; not needed if each row can change."""
     reverse: str = ""
     """The action that undoes it."""
     question: Callable[[int], str] | None = None

@@ -51,8 +51,6 @@ class PlaygroundState(NamedTuple):
 
 
 class ColumnResult(NamedTuple):
-    """The result of a column."""
-
     run: Run
     turn: RunTurn
 

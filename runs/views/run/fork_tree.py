@@ -49,7 +49,7 @@ class ForkTree:
     """The run it was forked from, if visible."""
 
     edits: tuple[str, ...] = ()
-    """What was changed in this run, where it was forked."""
+    """What was changed in this run when it was forked."""
 
     @property
     def forks(self) -> int:
@@ -65,7 +65,7 @@ def describe_fork(run: Run) -> str:
 
 
 def list_fork_edits(run: Run) -> list[str]:
-    """Return what was changed where a run was forked; nothing if it was not edited."""
+    """Return what was changed when a run was forked; nothing if it was not edited."""
     return [str(EDIT_LABELS.get(word, word)) for word in run.fork_edits]
 
 

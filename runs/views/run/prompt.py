@@ -56,8 +56,6 @@ class PromptPart(NamedTuple):
 
 @dataclass(frozen=True)
 class MessageList:
-    """The messages of a request."""
-
     messages: tuple[Message, ...]
     tokens: Sequence[int]
     """Of each message."""

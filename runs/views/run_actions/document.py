@@ -46,7 +46,7 @@ BATCH = 500
 
 
 class DocumentSection(NamedTuple):
-    """A labelled text of a row."""
+    """A labeled text of a row."""
 
     label: str
     html: SafeString
@@ -56,8 +56,6 @@ class DocumentSection(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """One step."""
-
     number: int
     icon: str
     name: str

@@ -35,8 +35,6 @@ from runs.views.run.step_detail import render_arguments
 
 
 class ForkReuseSummary(NamedTuple):
-    """What a fork reuses."""
-
     rows: int
     cost: Any
     later: int

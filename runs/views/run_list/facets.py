@@ -61,7 +61,7 @@ GROUP_FIELDS = {
 }
 """The field of a `SampledGroup` that a facet counts; tools and tags have tables."""
 GROUP_COLUMN_OF = {"error": "error_code", "model": "spec", "user": "owner"}
-"""The column of a run that a facet counts, where it has another name."""
+"""The column of a run that a facet counts, if it has another name."""
 
 
 class FacetOption(NamedTuple):

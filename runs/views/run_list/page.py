@@ -320,7 +320,7 @@ def list_version_options(filters: RunFilters, user: User) -> list[int]:
 
 
 def build_filter_panel(user: User) -> dict[str, Any]:
-    """Return the options of the filters that are no facets."""
+    """Return the options of the filters that are not facets."""
     return {
         "schedules": list_schedule_options(user),
         "since_choices": SINCE_LABELS.items(),

@@ -78,7 +78,7 @@ def import_request(request: HttpRequest, format: Format | None) -> TraceImportRe
     token = authenticate_sender(request)
     bind_contextvars(user=token.user_id)
     if not settings.TRACE_IMPORT_DAILY_SPANS:
-        raise TraceRefused(404, "The import of traces is switched off.")
+        raise TraceRefused(404, "The import of traces is disabled.")
     if format is None:
         raise TraceRefused(
             415,

@@ -249,7 +249,7 @@ def add_usage(many: Iterable[UsageSums]) -> UsageSums:
 
 
 def measure_usage(sums: UsageSums, by_cost: bool) -> float:
-    """Return what bars and ranks show: dollars, or tokens where nothing has a price."""
+    """Return what bars and ranks show: dollars, or tokens if nothing has a price."""
     return float(sums.cost) if by_cost else sums.tokens
 
 

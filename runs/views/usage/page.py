@@ -91,7 +91,7 @@ def read_breakdown(request: HtmxRequest) -> str:
 def build_usage_context(
     request: HtmxRequest, period: HomePeriod, by: str
 ) -> dict[str, Any]:
-    """Return figures, tables and the chart; nothing where nothing was used."""
+    """Return figures, tables and the chart; nothing if nothing was used."""
     user, mine = request.user, is_only_mine(request)
     owner = get_slots_owner(user, mine=mine)
     figures = load_ended_figures(period, owner)

@@ -121,10 +121,10 @@ def test_what_cannot_be_read_is_a_sentence(answer, why):
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("file:///etc/passwd", "no address of a web page"),
-        ("javascript:alert(1)", "no address of a web page"),
-        ("http://[", "no address of a web page"),
-        ("", "no address of a web page"),
+        ("file:///etc/passwd", "not an address of a web page"),
+        ("javascript:alert(1)", "not an address of a web page"),
+        ("http://[", "not an address of a web page"),
+        ("", "not an address of a web page"),
         ("http://127.0.0.1:1/", "not public"),
         ("http://169.254.169.254/latest/", "clouds hand out credentials"),
     ],

@@ -67,5 +67,5 @@ def test_what_is_no_page_is_a_sentence(answer, why):
 
 @pytest.mark.parametrize("language", ["evil.example/", "EN", "", "a@b", "x" * 40])
 def test_a_language_cannot_name_another_host(language):
-    with pytest.raises(ToolFailed, match="no language code"):
+    with pytest.raises(ToolFailed, match="not a language code"):
         call_builtin("wikipedia", "wikipedia_page", title="Tea", language=language)

@@ -218,11 +218,11 @@ def test_a_tool_whose_owner_left_may_not_run():
     tool = make_tool()
     User.objects.filter(pk=tool.owner_id).update(is_active=False)
 
-    assert "has no access" in (find_tool_block(tool.pk) or "")
+    assert "no longer has access" in (find_tool_block(tool.pk) or "")
 
 
 def test_a_tool_that_is_gone_may_not_run():
-    assert find_tool_block(999_999) == "This tool does not exist any more."
+    assert find_tool_block(999_999) == "This tool no longer exists."
 
 
 def test_a_tool_may_run_for_those_who_may_use_it():
@@ -230,7 +230,9 @@ def test_a_tool_may_run_for_those_who_may_use_it():
 
     assert find_tool_block(tool.pk) is None
     assert find_tool_block(tool.pk, user=tool.owner) is None
-    assert "may not use" in (find_tool_block(tool.pk, user=make_user("eve")) or "")
+    assert "may no longer use" in (
+        find_tool_block(tool.pk, user=make_user("eve")) or ""
+    )
 
 
 def test_trying_a_tool_returns_what_a_model_would_read():
@@ -272,7 +274,7 @@ def test_nobody_tries_a_tool_that_is_archived_or_whose_owner_left(enabled):
     tries = [try_tool(one, {"a": 1, "b": 2}, by=root) for one in (archived, left)]
 
     assert "was archived" in tries[0].error
-    assert "has no access any more" in tries[1].error
+    assert "no longer has access" in tries[1].error
 
 
 def test_each_try_has_a_key_of_its_own():

@@ -147,7 +147,7 @@ def test_only_who_sees_tools_has_a_body_checked():
         ({"headers": "Host: x"}, "cannot be set."),
         ({"args_schema": "{"}, "Not valid JSON."),
         ({"args_schema": '{"type": "text"}'}, "must be an object"),
-        ({"pick": "a.b"}, "no JSON pointer"),
+        ({"pick": "a.b"}, "not a JSON pointer"),
         ({"hosts": "https://x/"}, "is not a host name"),
         ({"body_kind": "json", "json_body": "[1]"}, "GET sends no body."),
         (

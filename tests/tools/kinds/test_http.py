@@ -305,7 +305,7 @@ def test_a_credential_that_the_owner_lost_is_not_used():
 
     with (
         serve(says(Answer({}))) as server,
-        pytest.raises(ToolFailed, match="may not use"),
+        pytest.raises(ToolFailed, match="may no longer use"),
     ):
         call_tool(tool_with(row, server.url), {}, deadline=Deadline(seconds=5))
 

@@ -66,7 +66,7 @@ def test_what_goes_wrong_is_a_sentence(code, sentence):
 
 
 def test_an_argument_that_is_no_variable_is_a_sentence():
-    with pytest.raises(ToolFailed, match="'a-b' is no name"):
+    with pytest.raises(ToolFailed, match="'a-b' is not a name"):
         run("1", {"a-b": 1})
 
 

@@ -165,7 +165,7 @@ def test_a_redirect_to_no_host_is_refused():
     with (
         listener(answer=http("302 Found", "Location: http://xn--0.pt/")) as there,
         make_client() as client,
-        pytest.raises(ResponseRefused, match="no address"),
+        pytest.raises(ResponseRefused, match="not an address"),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
 
@@ -351,13 +351,13 @@ def test_the_next_address_is_tried_where_the_first_refuses():
         ("everyone=127.0.0.1", "does not begin with provider="),
         ("tool=::1,everyone=::1", "does not begin with provider="),
         ("tool=::1;10.0.0.5", "does not begin with provider="),
-        ("tool=10.0.0.0/33", "is no host, address or network"),
-        ("tool=10.0.0.1/8", "is no host, address or network"),
+        ("tool=10.0.0.0/33", "is not a host, address or network"),
+        ("tool=10.0.0.1/8", "is not a host, address or network"),
         ("tool=host:99999", "has no port between"),
         ("tool=host:0", "has no port between"),
-        ("tool=a:b:c", "is no host, address or network"),
-        ("tool=http://host/", "is no host, address or network"),
-        ("tool=[host]:80", "is no host, address or network"),
+        ("tool=a:b:c", "is not a host, address or network"),
+        ("tool=http://host/", "is not a host, address or network"),
+        ("tool=[host]:80", "is not a host, address or network"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_refused_with_a_sentence(text, sentence):

@@ -72,7 +72,7 @@ def test_a_credential_of_another_host_is_said():
 
 
 def test_arguments_that_cannot_be_sent_are_said():
-    with pytest.raises(ToolFailed, match="no part of an address"):
+    with pytest.raises(ToolFailed, match="cannot be part of an address"):
         shown(http_tool(), {"id": ".."})
 
 

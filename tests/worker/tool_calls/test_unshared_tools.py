@@ -71,8 +71,8 @@ def test_a_shared_tool_sends_the_shared_key(settings):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        pytest.param(unshare_tool, "may not use the tool 'orders'", id="tool"),
-        pytest.param(unshare_credential, "may not use it any more", id="credential"),
+        pytest.param(unshare_tool, "may no longer use the tool 'orders'", id="tool"),
+        pytest.param(unshare_credential, "may no longer use it", id="credential"),
         pytest.param(rebind_credential, "is not bound to the host", id="binding"),
     ],
 )

@@ -121,7 +121,7 @@ def convert_serialized(
 def convert_part(
     part: dict[str, Any], skipped: list[SkippedPart]
 ) -> PromptMessage | None:
-    """Return a message of a chat prompt; a place for other messages is no message."""
+    """Return a message of a chat prompt; a placeholder for others is not a message."""
     kind, given = get_serialized_class(part), as_dict(part.get("kwargs"))
     if kind == "MessagesPlaceholder":
         name = as_text(given.get("variable_name"))

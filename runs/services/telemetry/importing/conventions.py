@@ -60,8 +60,6 @@ class SeenModelCall:
 
 @dataclass(frozen=True)
 class SeenToolCall:
-    """A call of a tool and its result."""
-
     name: str
     call_id: str
     arguments: Any

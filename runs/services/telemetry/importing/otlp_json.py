@@ -13,7 +13,7 @@ from runs.services.telemetry.otlp import STATUS_ERROR
 
 
 class JsonUnreadable(ValueError):
-    """The body is no JSON of this shape."""
+    """The body is not JSON of this shape."""
 
 
 def parse_json_spans(body: bytes) -> list[ReceivedSpan]:

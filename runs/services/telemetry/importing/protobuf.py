@@ -25,7 +25,7 @@ Field = tuple[int, int | bytes]
 
 
 class ProtobufUnreadable(ValueError):
-    """The bytes are no protobuf message."""
+    """The bytes are not a protobuf message."""
 
 
 def parse_protobuf_spans(body: bytes) -> list[ReceivedSpan]:

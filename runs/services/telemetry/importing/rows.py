@@ -38,7 +38,7 @@ class ToolCallSpan:
 
 @dataclass
 class PlannedCall:
-    """A model call; nothing is `seen` of one that only its tool calls tell of."""
+    """A model call; nothing is `seen` of one that only its tool calls imply."""
 
     span: ReceivedSpan
     seen: SeenModelCall | None

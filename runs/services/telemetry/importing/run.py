@@ -100,7 +100,7 @@ def get_imported_agent(owner: User, name: str) -> Agent:
 
 
 def build_traced_request(seen: SeenModelCall) -> ModelRequest:
-    """Return what a model was sent, as far as the trace tells it."""
+    """Return what a model was sent, as far as the trace has it."""
     settings = ModelSettings(model=seen.model, provider=seen.provider)
     return ModelRequest(messages=seen.messages, settings=settings)
 
