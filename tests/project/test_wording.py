@@ -226,7 +226,7 @@ def test_docstrings_and_comments_use_the_words_of_the_field():
     ],
 )
 def test_an_avoided_expression_is_found_in_code(tmp_path, monkeypatch, source):
-    monkeypatch.setattr("tests.test_wording.ROOT", tmp_path)
+    monkeypatch.setattr("tests.project.test_wording.ROOT", tmp_path)
     (tmp_path / "module.py").write_text(source)
     (text,) = texts_for_developers(tmp_path / "module.py")
 
