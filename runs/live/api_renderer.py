@@ -68,7 +68,10 @@ class ApiRenderer:
 
 
 def build_event_batch(changes: Changes) -> ChangeBatch:
-    """Return the events of one run; the run itself comes last, and `end` after it."""
+    """Return the events of one run; the run itself comes last, and `end` after it.
+
+    What was changed after the run was read comes with the next batch.
+    """
     run = changes.run
     rows: list[tuple[int, int, str, Any]] = [
         *(
@@ -80,7 +83,9 @@ def build_event_batch(changes: Changes) -> ChangeBatch:
             for step in changes.steps
         ),
     ]
-    rows.sort(key=lambda row: row[:2])
+    rows = sorted(
+        (row for row in rows if row[0] <= changes.seq), key=lambda row: row[:2]
+    )
     events = [
         uniform_fragment(
             seq,
