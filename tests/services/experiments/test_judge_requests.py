@@ -228,8 +228,8 @@ def after_each_reply(monkeypatch, act):
     """Do something when the model has replied, before the vote counts."""
     complete = ask_judge._complete
 
-    def complete_and_act(*given):
-        reply = complete(*given)
+    def complete_and_act(*given, **limits):
+        reply = complete(*given, **limits)
         act()
         return reply
 

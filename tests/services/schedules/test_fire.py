@@ -29,8 +29,11 @@ pytestmark = pytest.mark.django_db
 
 
 def make_due(**fields: Any) -> Schedule:
-    """Make a schedule whose time came a minute ago."""
-    return make_schedule(next_at=timezone.now() - timedelta(minutes=1), **fields)
+    """Make a schedule whose time came a minute ago, and comes next in half a day."""
+    now = timezone.now()
+    next_hour = (now + timedelta(hours=12)).hour
+    defaults = {"cron": f"0 {next_hour} * * *", "next_at": now - timedelta(minutes=1)}
+    return make_schedule(**defaults | fields)
 
 
 def again(schedule: Schedule) -> Schedule:

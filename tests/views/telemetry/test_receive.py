@@ -230,13 +230,13 @@ def test_the_limit_of_a_day_stores_nothing_of_the_request(settings):
     assert send(as_protobuf(weather_trace()), token=token).status_code == 200
 
 
-def test_the_import_can_be_switched_off(settings):
+def test_the_import_can_be_disabled(settings):
     settings.TRACE_IMPORT_DAILY_SPANS = 0
 
     answer = send(as_protobuf(weather_trace()))
 
     assert answer.status_code == 404
-    assert "switched off" in read_status(answer)["message"]
+    assert "is disabled" in read_status(answer)["message"]
 
 
 def test_only_post_is_allowed():
