@@ -46,7 +46,9 @@ HIDDEN = """() => {
         const box = seen.getBoundingClientRect();
         const left = Math.max(box.left, 0), right = Math.min(box.right, innerWidth);
         const top = Math.max(box.top, 0), bottom = Math.min(box.bottom, innerHeight);
-        const spot = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+        const half = (bottom - top) / 2;  // a browser shows the caret, not all lines
+        const y = top + (one.localName === "textarea" ? Math.min(half, 20) : half);
+        const spot = document.elementFromPoint((left + right) / 2, y);
         const bar = barAbove(spot), name = one.id || one.outerHTML.slice(0, 90);
         if (left >= right || top >= bottom) faults.add(`${name} is out of sight`);
         else if (bar && !bar.contains(one) && !one.contains(spot))
