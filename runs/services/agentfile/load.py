@@ -675,7 +675,7 @@ class AgentFileImport:
         groups = list(Group.objects.filter(name__in=entry.groups))
         known = {group.name for group in groups}
         self.missing += [
-            f"{entry.slug} needs the group {name!r}"
+            _("%(slug)s needs the group %(name)r") % {"slug": entry.slug, "name": name}
             for name in entry.groups
             if name not in known
         ]

@@ -33,8 +33,8 @@ from tools.text.translatable import translatable
 
 JUDGE_SECONDS = 120.0
 """What one vote may take, with all its attempts."""
-TRIAL_SECONDS = 60.0
-"""What all votes of a trial may take: a thread of the web server waits for them."""
+TRIAL_SECONDS = 18.0
+"""What all votes of a trial may take: a page waits 20 s for its answer."""
 FIRST_WAIT_SECONDS = 10.0
 """How long the first vote on a run waits for its turn; else the run is postponed."""
 MAX_HELD_TURNS = 16
@@ -110,9 +110,10 @@ class JudgeSession:
         """Whether no judge has been asked about the run yet."""
         self.trial_seconds = trial_seconds
         """How long a person waits for a turn at the provider; null in a worker."""
-        self.deadline = Deadline(
-            seconds=None if trial_seconds is None else TRIAL_SECONDS
-        )
+        is_trial = trial_seconds is not None
+        self.most_seconds = TRIAL_SECONDS if is_trial else JUDGE_SECONDS
+        """What one vote may take, and in a trial all of them."""
+        self.deadline = Deadline(seconds=TRIAL_SECONDS if is_trial else None)
         self.replies: dict[SentRequest, list[JudgeReply]] = {}
 
     def ask(self, asked: AskModel) -> ModelAnswered:
@@ -172,10 +173,10 @@ class JudgeSession:
         except SecretUnreadable as unreadable:
             raise NotScored(str(unreadable)) from None
         share = ProviderShare(provider)
-        left = self.deadline.remaining()
-        seconds = JUDGE_SECONDS if left is None else min(JUDGE_SECONDS, left)
         try:
             self._wait_for_turn(share, request)
+            left = self.deadline.remaining()
+            seconds = JUDGE_SECONDS if left is None else left
             reply = _complete(llm, request, share, seconds=seconds)
         except (ModelCallError, ToolFailed) as error:
             raise NotScored(
@@ -187,7 +188,7 @@ class JudgeSession:
             raise NotScored(
                 translatable(
                     "The judge did not reply in %(seconds)s s.",
-                    seconds=f"{seconds:.0f}",
+                    seconds=f"{self.most_seconds:g}",
                 )
             ) from None
         finally:

@@ -129,8 +129,10 @@ def close_open_steps(run: Run, *, by: int | None = None) -> None:
     Its child runs end with it. `by` is the key of the user who ended the run; by
     default that of who canceled it.
     """
-    seq, canceled_by = Run.objects.values_list("seq", "canceled_by").get(pk=run.pk)
-    by = by or canceled_by
+    columns = ("seq", "cancel_requested_at", "canceled_by")
+    seq, canceled_at, canceled_by = Run.objects.values_list(*columns).get(pk=run.pk)
+    if by is None and canceled_at is not None:
+        by = canceled_by
     steps = AgentStep.objects.filter(run=run)
     changed: dict[str, Any] = {"changed_seq": seq}
     steps.filter(status=AgentStep.Status.STARTED, effect="side_effect").update(
