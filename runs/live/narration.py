@@ -185,7 +185,7 @@ class Narration:
             yield CallEnded(step)
 
     def _ask_people(self) -> Iterator[Said]:
-        """Report once who is waited for: their decisions exist when the run waits."""
+        """Report once whose decision the run awaits: decisions exist when it waits."""
         if self._run["status"] not in WAITING_FOR_PEOPLE:
             return
         for index, step in self._undecided.items():

@@ -121,7 +121,7 @@ def extract_page_text(answered: Response, url: str) -> tuple[str, str]:
 
 
 def extract_html_text(body: bytes, url: str) -> tuple[str, str]:
-    """Return title and main text of HTML; raise `HtmlReaderMissing`."""
+    """Return title and main text of HTML; `HtmlReaderMissing` without trafilatura."""
     try:
         reader = importlib.import_module("trafilatura")
     except ImportError:

@@ -18,7 +18,7 @@ from tools.openapi.draft import (
 )
 
 IGNORED_HEADERS = ("accept", "content-type", "authorization")
-"""Which tools ignore, says OpenAPI; a credential sends the last."""
+"""OpenAPI says that tools ignore these; a credential sends the last."""
 
 MAX_PARAMETERS = 500
 """Of one operation."""

@@ -299,7 +299,7 @@ def repeat_experiment_for_user(
     find_dataset(user, former.dataset.slug)
     revisions = former.evaluators.select_related("evaluator")
     find_evaluators(user, [one.evaluator.slug for one in revisions])
-    with report_refusals("candidate"):
+    with report_refusals("candidate" if body.candidate else "id"):
         row = repeat_experiment(former, by=user, candidate=body.candidate)
     location = reverse("api-experiment", args=[row.pk])
     return json_response(experiment_json(row), 201, Location=location)
