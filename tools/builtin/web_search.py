@@ -79,7 +79,7 @@ def web_search(
 def parse_search_settings(text: str, key: str = "") -> SearchSettings | None:
     """Return the service that `text` names, None for no text.
 
-    Raise `ValueError` with the rest of a sentence where it is wrong.
+    Raise `ValueError` with the rest of a sentence if it is wrong.
     """
     kind, _, url = (part.strip() for part in text.partition("="))
     if not kind:

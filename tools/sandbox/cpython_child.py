@@ -89,7 +89,7 @@ def apply_process_limits(*, seconds: float, memory: int) -> None:
 def measure_address_space() -> int:
     """Return the bytes this process has mapped, found by asking for one page more.
 
-    There is no /proc in here that would have it.
+    The sandbox has no /proc to read it from.
     """
     low, high = 0, MAX_ADDRESS_SPACE
     while high - low > 1 << 16:

@@ -95,7 +95,7 @@ def convert_parameters(query: str, values: dict[str, Any]) -> str:
 
 
 def convert_named_parameter(piece: str, values: dict[str, Any]) -> str:
-    """Replace `:name` by a parameter; raise `QueryFailed` if there is no such."""
+    """Replace `:name` by a parameter; raise `QueryFailed` for an unknown name."""
 
     def parameter(match: re.Match[str]) -> str:
         if match[1] not in values:

@@ -1,9 +1,10 @@
 """Tools of candidates whose recordings are of another definition."""
 
 from collections.abc import Iterable
+from itertools import product
 
 from runs.models import Experiment, ExperimentCandidate, Run, Spec
-from runs.services.tool_modes.changed_tools import compare_tools
+from runs.services.tool_modes.changed_tools import compare_shared_tools
 from runs.store.specs import load_spec
 
 MAX_SPECS = 20
@@ -25,10 +26,5 @@ def find_outdated_tools(
     runs = Run.objects.filter(pk__in=examples.order_by().values("source_run"))
     specs = Spec.objects.filter(pk__in=runs.order_by().values("spec"))
     recorded = [load_spec(row) for row in specs.order_by("-pk")[:MAX_SPECS]]
-    found = set[str]()
-    for spec in (load_spec(one.spec) for one in candidates):
-        names = {tool.name for tool in spec.tools}
-        for before in recorded:
-            shared = names & {tool.name for tool in before.tools}
-            found.update(compare_tools(before, spec, shared))
-    return sorted(found)
+    pairs = product(recorded, [load_spec(one.spec) for one in candidates])
+    return sorted({name for pair in pairs for name in compare_shared_tools(*pair)})

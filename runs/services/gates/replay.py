@@ -21,7 +21,7 @@ from runs.models import (
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import InputsRefused
 from runs.services.runs.start import freeze_newest_version, start_run
-from runs.services.tool_modes.changed_tools import compare_tools
+from runs.services.tool_modes.changed_tools import compare_shared_tools
 from runs.store.specs import load_spec
 
 MAX_REPLAYED = 50
@@ -132,9 +132,7 @@ def find_changed_tools(agent: Agent, draft: AgentSpec, *, by: User) -> list[str]
     version = find_version_with_runs(agent, list_answered_runs(agent, by=by))
     if version is None:
         return []
-    recorded = load_spec(version.spec)
-    shared = {one.name for one in recorded.tools} & {one.name for one in draft.tools}
-    return compare_tools(recorded, draft, shared)
+    return compare_shared_tools(load_spec(version.spec), draft)
 
 
 def find_real_runs(agent: Agent, *, by: User) -> QuerySet[Run]:

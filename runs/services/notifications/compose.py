@@ -28,7 +28,7 @@ class MailText(NamedTuple):
 
 
 def compose_mail(notification: Notification) -> MailText | None:
-    """Return the text, or None if there is no longer anything to say.
+    """Return the text, or None if nothing is left to say.
 
     For an approval this creates its link, so it belongs just before the sending.
     """

@@ -37,6 +37,12 @@ def compare_tools(
     return sorted(name for name in names if before.get(name) != now.get(name))
 
 
+def compare_shared_tools(recorded: AgentSpec, spec: AgentSpec) -> list[str]:
+    """Return the tools of both whose calls are answered differently by now."""
+    shared = {one.name for one in recorded.tools} & {one.name for one in spec.tools}
+    return compare_tools(recorded, spec, shared)
+
+
 def _describe_calls(spec: ToolSpec) -> tuple[Any, ...]:
     """Return what decides how a call is answered."""
     return spec.kind, spec.config, spec.args_schema, spec.effect

@@ -24,6 +24,7 @@ from runs.services.agents.manage import (
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.tool_files import build_yaml_download
 from runs.views.lists.actions import describe_archived_before, describe_not_archived
+from runs.views.lists.confirm import is_confirmed
 from runs.views.lists.selection import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
@@ -179,7 +180,7 @@ def delete_selected_agents(
 ) -> HttpResponse | None:
     """Show a confirmation first; then delete the agents to which nothing refers."""
     deletable = find_deletable_agents(agents)
-    if request.POST.get("sure") != "1":
+    if not is_confirmed(request):
         context = {
             "agents": deletable,
             "kept": agents.exclude(pk__in=deletable.values("pk")),

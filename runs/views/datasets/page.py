@@ -25,6 +25,7 @@ from runs.ui.format import number
 from runs.ui.list_search import encode_query, get_search_text
 from runs.views.datasets.import_preview import build_import_preview
 from runs.views.datasets.rows import build_example_window
+from runs.views.lists.confirm import is_confirmed, render_confirmation
 from runs.whole_number import parse_whole_number
 
 MAX_LISTED_VERSIONS = 50
@@ -75,21 +76,22 @@ def dataset_save(request: HtmxRequest, pk: int) -> HttpResponse:
 def dataset_discard(request: HtmxRequest, pk: int) -> HttpResponse:
     dataset = get_editable_dataset(request, pk)
     changes = count_unsaved_changes(dataset).total
-    is_sure = request.POST.get("sure") == "1"
-    if changes and not (is_sure and request.GET.get("changes") == str(changes)):
+    if changes and not (
+        is_confirmed(request) and request.GET.get("changes") == str(changes)
+    ):
         question = ngettext(
             "Discard %(count)s change of %(dataset)s?",
             "Discard %(count)s changes of %(dataset)s?",
             changes,
         )
-        context = {
-            "question": question % {"count": changes, "dataset": dataset.name},
-            "effect": _("What is not saved as a version is lost."),
-            "do": "discard",
-            "url": f"{reverse('dataset-discard', args=[pk])}?changes={changes}",
-            "here": reverse("dataset-detail", args=[pk]),
-        }
-        return render(request, "lists/confirm.html", context)
+        return render_confirmation(
+            request,
+            question=question % {"count": changes, "dataset": dataset.name},
+            effect=_("What is not saved as a version is lost."),
+            do="discard",
+            here=reverse("dataset-detail", args=[pk]),
+            url=f"{request.path}?changes={changes}",
+        )
     count = discard_changes(dataset)
     messages.success(
         request,

@@ -75,7 +75,9 @@ def find_done_steps(user: User) -> StepsDone:
     providers = Provider.objects.usable_by(user).exclude(kind__in=list_offline_kinds())
     done = {
         "run": runs,
-        "answer": Decision.objects.filter(by=user).exclude(answer="withdrawn"),
+        "answer": Decision.objects.filter(by=user).exclude(
+            answer=Decision.Answer.WITHDRAWN
+        ),
         "resume": Resume.objects.filter(by=user),
         "fork": runs.filter(forked_from__isnull=False),
         "provider": providers,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -15,6 +15,7 @@ from runs.services.errors import RunsError
 from runs.ui.frame.undo import add_message_with_undo
 from runs.ui.summaries import format_names
 from runs.views.lists.actions import LISTS, RowAction
+from runs.views.lists.confirm import is_confirmed, render_confirmation
 from runs.whole_number import parse_whole_number
 
 MAX_SELECTED_ROWS = 200
@@ -38,7 +39,7 @@ def row_selection(request: HtmxRequest, noun: str) -> HttpResponse:
         pks = chosen - {None}
         visible = list(known.visible(request.user).filter(pk__in=pks))
         rows = list(known.editable(request.user).filter(pk__in=pks))
-        is_asked = action.question and rows and request.POST.get("sure") != "1"
+        is_asked = action.question and rows and not is_confirmed(request)
         if not is_asked:
             change_rows(request, noun, action, rows)
         report_others_rows(request, [row for row in visible if row not in rows])
@@ -54,15 +55,15 @@ def confirm_change(
     """Show the rows and what is lost, and ask."""
     action = LISTS[noun].actions[do]
     assert action.question is not None
-    context = {
-        "question": action.question(len(rows)) % {"count": len(rows)},
-        "effect": action.effect,
-        "rows": [(row.pk, LISTS[noun].describe_row(row)) for row in rows],
-        "do": do,
-        "url": reverse(f"{noun}-selection"),
-        "here": get_list_url(request, noun),
-    }
-    return render(request, "lists/confirm.html", context)
+    return render_confirmation(
+        request,
+        question=action.question(len(rows)) % {"count": len(rows)},
+        effect=action.effect,
+        do=do,
+        here=get_list_url(request, noun),
+        url=reverse(f"{noun}-selection"),
+        rows=[(row.pk, LISTS[noun].describe_row(row)) for row in rows],
+    )
 
 
 def change_rows(

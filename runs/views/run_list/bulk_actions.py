@@ -29,6 +29,7 @@ from runs.services.runs.start import start_run
 from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.ui.format import number
 from runs.ui.frame.undo import add_message_with_undo
+from runs.views.lists.confirm import is_confirmed
 from runs.views.lists.selection import get_list_url
 from runs.views.run.banner import RaisableLimit, list_limits_to_raise
 from runs.views.run_list.filters import read_filters
@@ -141,7 +142,7 @@ def resume_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
     resumable = [run for run in runs if run.can_resume]
     raised = {run.pk: propose_new_limits(run) for run in resumable}
     is_unsure = any(raised.values()) or wants_all(request)
-    if is_unsure and request.POST.get("sure") != "1":
+    if is_unsure and not is_confirmed(request):
         context = {
             "rows": [(run, raised[run.pk]) for run in resumable],
             "left": len(runs) - len(resumable),
@@ -321,7 +322,7 @@ def delete_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
         for run in runs
         if run.status in FINISHED_STATUSES and run.parent_step_id is None
     ]
-    if request.POST.get("sure") != "1":
+    if not is_confirmed(request):
         context = {
             "runs": over,
             "left": len(runs) - len(over),

@@ -19,6 +19,7 @@ from runs.htmx import HtmxRequest, get_return_url
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.lists.actions import describe_archived_before, describe_not_archived
+from runs.views.lists.confirm import is_confirmed
 from runs.views.lists.selection import report_unchanged_rows
 from runs.whole_number import parse_whole_number
 from tools.definition.save import change_tools
@@ -223,7 +224,7 @@ def delete_selected_tools(
     request: HtmxRequest, tools: QuerySet[Tool]
 ) -> HttpResponse | None:
     """Show a confirmation first; then delete the tools to which nothing refers."""
-    if request.POST.get("sure") != "1":
+    if not is_confirmed(request):
         deletable = find_deletable_tools(tools)
         context = {
             "tools": deletable,
